@@ -1,0 +1,45 @@
+"""Everything Sayso raises on purpose; callers may catch `SaysoError` for all of it."""
+
+
+class SaysoError(Exception):
+    """Something went wrong that a person can be told about in one sentence."""
+
+
+class ConfigError(SaysoError):
+    """The configuration cannot be used; the message names file, line and key."""
+
+
+class StartError(SaysoError):
+    """The daemon cannot start here: port taken, another daemon alive, database damaged."""
+
+
+class StoreError(SaysoError):
+    """The database could not keep what it was given; nothing of it was kept."""
+
+
+class RequestError(SaysoError):
+    """What was asked for is not well-formed, not known, or not for this caller."""
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class UnknownRequest(RequestError):  # noqa: N818 - reads as what it is: the id names nothing
+    """No kept request has this id, or several begin with it."""
+
+
+class NotPermitted(SaysoError):  # noqa: N818 - as above: the caller may not do this
+    """The caller's credential does not carry this right."""
+
+
+class RunError(SaysoError):
+    """The run itself could not start: no sandbox, no such program, no workspace."""
+
+
+class BindingMismatch(RunError):  # noqa: N818 - named after what is told to people
+    """What would run is not what was approved; `changed` names the parts that differ."""
+
+    def __init__(self, changed: tuple[str, ...]) -> None:
+        super().__init__(f"approval binding mismatch: {', '.join(changed)} changed since it was decided")
+        self.changed = changed

@@ -1,0 +1,51 @@
+"""A tool call: what an agent asks for, as it came in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.model.principal import Claims
+from core.model.session import SessionKey
+
+EXEC = "exec"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandText:
+    """A command as asked: a shell `line` or an `argv`, never both.
+
+    `cwd` is absolute or None (the session's workspace); with `cwd_preferred` a cwd that the sandbox does
+    not show is replaced by the workspace, without it the call is refused. `env` is what the agent adds.
+    """
+
+    line: str | None = None
+    argv: tuple[str, ...] = ()
+    cwd: str | None = None
+    cwd_preferred: bool = False
+    env: tuple[tuple[str, str], ...] = ()
+    stdin: bytes | None = None
+    timeout_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool name with arguments, from an authenticated agent in one of its sessions."""
+
+    tool: str
+    session: SessionKey
+    claims: Claims = Claims()
+    command: CommandText | None = None
+    args: Mapping[str, Any] = field(default_factory=dict)
+    elevated: str | None = None
+
+    @property
+    def agent(self) -> str:
+        """The agent whose credential made this call."""
+        return self.session.agent
+
+    @property
+    def depth(self) -> int:
+        """Spawn depth: the larger of what the session key shows and the agent claims."""
+        return max(self.session.depth, self.claims.depth)

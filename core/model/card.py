@@ -1,0 +1,62 @@
+"""What people see of a request: one value, rendered by each channel in its own way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.model.request import State
+
+
+@dataclass(frozen=True, slots=True)
+class CardOutcome:
+    """How it ended: a line for people, and head and tail of the output where it ran."""
+
+    line: str
+    exit_code: int | None = None
+    duration_ms: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Texts are already safe to show (core.display); times are epoch ms.
+
+    `placement` reads "sandbox (bubblewrap)" or "HOST". `always` says in words what Always would remember;
+    where it is empty, `always_why` says why there is nothing to remember and the button is not offered.
+    `decided` is None while it waits, else who, what and when in words.
+    """
+
+    request_id: str
+    state: State
+    agent: str
+    session: str
+    command: str
+    cwd: str
+    placement: str
+    on_host: bool
+    reason: str
+    rule: str
+    written: str
+    env: tuple[tuple[str, str], ...]
+    always: tuple[str, ...]
+    always_why: str | None
+    created_at: int
+    deadline: int
+    decided: str | None = None
+    outcome: CardOutcome | None = None
+
+    @property
+    def short_id(self) -> str:
+        """The first eight characters of the id."""
+        return self.request_id[:8]
+
+    @property
+    def waits(self) -> bool:
+        """Whether buttons are offered."""
+        return self.state is State.WAITING
+
+    @property
+    def offers_always(self) -> bool:
+        """Whether Always can be pressed."""
+        return self.waits and bool(self.always)

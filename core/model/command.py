@@ -1,0 +1,145 @@
+"""Facts about a command: what analysis found that would really run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Placement(StrEnum):
+    """Where a command runs; `CLIENT` means the agent's own program, after our yes."""
+
+    SANDBOX = "sandbox"
+    HOST = "host"
+    CLIENT = "client"
+
+
+class Expansion(StrEnum):
+    """What bash would still do to a word that is not literal."""
+
+    VARIABLE = "variable"
+    GLOB = "glob"
+    TILDE = "tilde"
+    BRACE = "brace"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word: `value` after quote removal, `source` as written; literal where bash changes nothing more."""
+
+    value: str
+    source: str
+    expansions: frozenset[Expansion] = frozenset()
+
+    @property
+    def literal(self) -> bool:
+        """Whether what is written is exactly what the program gets."""
+        return not self.expansions
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """What tells one file from another that took its place; sha256 where the agent could write it."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    sha256: str | None = None
+
+    def to_json(self) -> list[int | str | None]:
+        """Give the identity as it enters a binding."""
+        return [self.device, self.inode, self.size, self.mtime_ns, self.ctime_ns, self.sha256]
+
+
+@dataclass(frozen=True, slots=True)
+class Executable:
+    """A program as found: `path` keeps the name used, `real_path` follows every link.
+
+    `trusted` is false where the file, or a directory on the way to it, can be written by others.
+    """
+
+    name: str
+    path: str
+    real_path: str
+    identity: FileIdentity
+    trusted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A construct that is not judged, only refused: its name, where it begins (characters), why."""
+
+    construct: str
+    position: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One simple command of a line.
+
+    `operator` joins it to the next one (`|`, `&&`, `||`, `;`, `&`, or empty at the end). `cwd` is None
+    where a `cd` before it could not be followed. `through` names the wrappers that were looked through.
+    """
+
+    words: tuple[Word, ...]
+    operator: str = ""
+    assignments: tuple[tuple[str, Word], ...] = ()
+    redirections: tuple[str, ...] = ()
+    executable: Executable | None = None
+    builtin: bool = False
+    cwd: str | None = None
+    through: tuple[str, ...] = ()
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """The words as values; only where all are literal is this what the program gets."""
+        return tuple(word.value for word in self.words)
+
+    @property
+    def literal(self) -> bool:
+        """Whether every word is literal."""
+        return all(word.literal for word in self.words)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFacts:
+    """All that inspection found out about one command.
+
+    `canonical` is the line re-rendered from `segments`: what is judged, shown, bound and run. Where the
+    command could not be analysed, `refused` says why and `canonical` is the text as it came.
+    """
+
+    text: str
+    canonical: str
+    segments: tuple[Segment, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+    inline_code: bool = False
+
+    @property
+    def analysable(self) -> bool:
+        """Whether the whole line was understood."""
+        return not self.refused and bool(self.segments)
+
+    def to_json(self, satisfied_by: tuple[str | None, ...] = ()) -> dict[str, Any]:
+        """Give the `facts` of `explain`."""
+        by = (*satisfied_by, *([None] * len(self.segments)))
+        return {
+            "analysable": self.analysable,
+            "refused": [
+                {"construct": r.construct, "position": r.position, "reason": r.reason} for r in self.refused
+            ],
+            "inlineCode": self.inline_code,
+            "segments": [
+                {
+                    "argv": list(segment.argv),
+                    "executable": segment.executable.path if segment.executable else None,
+                    "through": list(segment.through),
+                    "satisfiedBy": by[index],
+                }
+                for index, segment in enumerate(self.segments)
+            ],
+        }

@@ -1,0 +1,68 @@
+"""What a layer answers: an effect, why, by which rule, written where, and on what terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class Effect(IntEnum):
+    """Ordered so that the strictest of several is their maximum."""
+
+    ALLOW = 0
+    ASK = 1
+    DENY = 2
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+class Layer(StrEnum):
+    """The layers of text 002, in the order in which people know them."""
+
+    TOOL_POLICY = "tool_policy"
+    EXEC_SECURITY = "exec_security"
+    APPROVALS = "approvals"
+    ELEVATED = "elevated"
+
+
+class Obligation(StrEnum):
+    """A term of an allow or ask that enforcement must keep, or else refuse."""
+
+    NEVER_REMEMBER = "never-remember"  # a yes counts once; "always" is not offered
+    NO_FALLBACK = "no-fallback"  # a timeout may not turn this into a yes
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One layer's answer.
+
+    `rule` is a stable machine name (`exec.redirection`), `source` the configuration path that holds it
+    (`agents.main.exec.allowlist[0]`), or `built-in` or `default`.
+    """
+
+    layer: Layer
+    effect: Effect
+    reason: str
+    rule: str
+    source: str = "built-in"
+    obligations: frozenset[Obligation] = frozenset()
+
+    def to_json(self) -> dict[str, str]:
+        """Give the shape of one `trace` row of `explain`."""
+        return {
+            "layer": self.layer.value,
+            "effect": str(self.effect),
+            "reason": self.reason,
+            "rule": self.rule,
+            "source": self.source,
+        }
+
+
+def strictest(decisions: Iterable[Decision]) -> Decision:
+    """Return the strictest decision, the first of equals; no decision at all is a denial."""
+    nothing = Decision(
+        Layer.TOOL_POLICY, Effect.DENY, "no layer decided, so the answer is no", "nothing-decided"
+    )
+    return max(decisions, key=lambda decision: decision.effect, default=nothing)

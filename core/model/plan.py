@@ -1,0 +1,108 @@
+"""What a run gets: mounts, network, environment, limits, and the order that the runner executes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from core.model.command import Executable, Placement
+
+
+class WorkspaceAccess(StrEnum):
+    """How the agent's workspace appears in the sandbox; `NONE` gives a directory of the sandbox's own."""
+
+    NONE = "none"
+    RO = "ro"
+    RW = "rw"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one run: seconds, bytes kept per stream, bytes of memory (None: no limit), processes."""
+
+    timeout_s: float = 600.0
+    output_bytes: int = 16 * 1024 * 1024
+    memory_bytes: int | None = None
+    processes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPlan:
+    """A pure description of the sandbox; absolute paths only.
+
+    Everything is readable but `masked`; only `writable` can be written. `readable` shows again what lies
+    below a masked directory. `user` is the account that runs it where the daemon is root.
+    """
+
+    backend: str
+    workspace: str
+    writable: tuple[str, ...]
+    readable: tuple[str, ...]
+    masked: tuple[str, ...]
+    network: bool
+    env: tuple[tuple[str, str], ...]
+    limits: Limits
+    user: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A digest over all that was decided about, and the digests of its parts, to name what changed."""
+
+    digest: str
+    parts: tuple[tuple[str, str], ...]
+
+    def changed(self, other: Binding) -> tuple[str, ...]:
+        """Name the parts in which the other differs."""
+        mine, theirs = dict(self.parts), dict(other.parts)
+        return tuple(
+            sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCommand:
+    """Everything a binding covers; `canonical` is the line, or the opaque text where it was not analysed."""
+
+    agent: str
+    session: str
+    canonical: str
+    cwd: str
+    env: tuple[tuple[str, str], ...]
+    stdin: str | None
+    placement: Placement
+    plan: SandboxPlan
+    executables: tuple[Executable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """One bound command to run: `argv` is what is executed, a shell with the canonical line or the program."""
+
+    request_id: str
+    argv: tuple[str, ...]
+    bound: BoundCommand
+    expected: Binding
+
+
+class RunStatus(StrEnum):
+    """How a run ended, seen from the runner."""
+
+    FINISHED = "finished"
+    TIMED_OUT = "timed-out"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What came of a run: `exit_code` as a shell reports it (128 + signal), output head and tail as text.
+
+    `omitted_*` count bytes that are in neither head nor tail (0: the text is whole).
+    """
+
+    status: RunStatus
+    exit_code: int
+    stdout: str
+    stderr: str
+    omitted_stdout: int
+    omitted_stderr: int
+    duration_ms: int

@@ -1,0 +1,39 @@
+"""Who asks and who decides: authenticated parties, never what a text claims."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+AgentId = NewType("AgentId", str)
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCredentials:
+    """What the kernel says of the process at the other end of a Unix socket."""
+
+    pid: int
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What an agent says about itself; it can only tighten what applies."""
+
+    provider: str | None = None
+    model: str | None = None
+    depth: int = 0
+    sandboxed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """A person who decides: channel, the platform's stable id, and a name to show."""
+
+    channel: str
+    id: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.channel}:{self.id})"

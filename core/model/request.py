@@ -1,0 +1,197 @@
+"""A request: one call that reached the gate, from its admission to its outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from core.model.allowlist import AlwaysOffer
+from core.model.call import ToolCall
+from core.model.command import Placement
+from core.model.decision import Obligation
+from core.model.plan import Binding
+from core.model.principal import Reviewer
+
+
+class RequestKind(StrEnum):
+    """`RUN` runs here after a yes; `ASK` only answers, its asker runs the call itself or later by id."""
+
+    RUN = "run"
+    ASK = "ask"
+
+
+class State(StrEnum):
+    """Where a request stands; docs/approvals.md has the table of transitions."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    RUNNING = "running"
+    FINISHED = "finished"
+    FAILED = "failed"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    INTERRUPTED = "interrupted"
+    USED = "used"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more can happen to the request."""
+        return self not in (State.WAITING, State.APPROVED, State.RUNNING)
+
+
+class Answer(StrEnum):
+    """What a person can answer."""
+
+    ALLOW_ONCE = "allow-once"
+    ALLOW_ALWAYS = "allow-always"
+    DENY = "deny"
+
+    @property
+    def allows(self) -> bool:
+        """Whether this answer is a yes."""
+        return self is not Answer.DENY
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """One person's answer to one request, identified by its full id."""
+
+    request_id: str
+    answer: Answer
+    reviewer: Reviewer
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """How a question ended: by whom (None: by time or by policy), when (epoch ms), with what reason."""
+
+    decision: str
+    at: int
+    by: Reviewer | None = None
+    reason: str | None = None
+
+    def to_json(self, request_id: str) -> dict[str, Any]:
+        """Give the `approval` of an outcome."""
+        return {
+            "id": request_id,
+            "decision": self.decision,
+            "by": str(self.by) if self.by else None,
+            "at": self.at,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One kept request; times are epoch milliseconds.
+
+    `verdict` is `Verdict.to_json()` as decided at admission. `cwd` is where it runs. `deadline` ends the
+    window for answers, and for an approved request the window in which its asker must come for it.
+    `outcome` holds what a run left: exitCode, stdout, stderr, truncated, durationMs, or the reason of failure.
+    """
+
+    id: str
+    kind: RequestKind
+    state: State
+    call: ToolCall
+    canonical: str
+    cwd: str
+    placement: Placement
+    sandbox: str | None
+    verdict: dict[str, Any]
+    binding: Binding
+    created_at: int
+    deadline: int
+    always: AlwaysOffer = AlwaysOffer()
+    obligations: frozenset[Obligation] = frozenset()
+    resolution: Resolution | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
+    outcome: dict[str, Any] | None = None
+
+    @property
+    def short_id(self) -> str:
+        """The first eight characters, enough for people."""
+        return self.id[:8]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Single-use authority to run one bound command until `expires_at`."""
+
+    request_id: str
+    binding: str
+    issued_at: int
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """A fact for the record: `kind` is `subject.verb`, `actor` who made it so, `data` plain JSON."""
+
+    at: int
+    kind: str
+    actor: str
+    request_id: str | None = None
+    data: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChainedEvent:
+    """An audit event in its place in the chain; `hash` covers the event and `previous`."""
+
+    seq: int
+    event: AuditEvent
+    previous: str
+    hash: str
+
+
+class MessageKind(StrEnum):
+    """What an outbox message does in its channel."""
+
+    POST = "post"
+    UPDATE = "update"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxMessage:
+    """Something a channel must be told, kept until it was; `id` is given by the store, 0 before."""
+
+    channel: str
+    kind: MessageKind
+    request_id: str
+    due_at: int
+    attempts: int = 0
+    id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One unit of work on one request; the store applies all of it or nothing.
+
+    `insert` adds a request. `expect` lists the states in which `request` may be replaced; the change is
+    refused (not an error) when the kept state is none of them. `consume_grant` refuses likewise when the
+    grant is gone, used, or expired at that time (epoch ms).
+    """
+
+    request: Request
+    insert: bool = False
+    expect: frozenset[State] = frozenset()
+    issue_grant: Grant | None = None
+    consume_grant_at: int | None = None
+    learn: AlwaysOffer | None = None
+    events: tuple[AuditEvent, ...] = ()
+    messages: tuple[OutboxMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """An agent's credential as kept: the token itself is never stored."""
+
+    id: str
+    token_sha256: str
+    created_at: int
+    revoked_at: int | None = None

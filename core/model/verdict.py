@@ -1,0 +1,42 @@
+"""The decision of all layers together, with all that explains it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.model.allowlist import AlwaysOffer
+from core.model.command import CommandFacts, Placement
+from core.model.decision import Decision, Effect, Obligation
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`decision` is the strictest of `trace`; `satisfied_by` names per segment what admitted it."""
+
+    decision: Decision
+    trace: tuple[Decision, ...]
+    placement: Placement
+    facts: CommandFacts | None = None
+    satisfied_by: tuple[str | None, ...] = ()
+    always: AlwaysOffer = AlwaysOffer()
+
+    @property
+    def effect(self) -> Effect:
+        """The effect of the strictest layer."""
+        return self.decision.effect
+
+    def obliges(self, obligation: Obligation) -> bool:
+        """Tell whether any layer attached this obligation."""
+        return any(obligation in decision.obligations for decision in self.trace)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give an output row of `explain`, but for its id."""
+        return {
+            **self.decision.to_json(),
+            "placement": self.placement.value,
+            "trace": [decision.to_json() for decision in self.trace],
+            "canonical": self.facts.canonical if self.facts else None,
+            "facts": self.facts.to_json(self.satisfied_by) if self.facts else None,
+            "always": {"patterns": [entry.pattern for entry in self.always.entries], "why": self.always.why},
+        }

@@ -1,0 +1,255 @@
+"""What the core needs from the world; adapters implement these, tests run one suite over each of them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from core.model.allowlist import AllowlistEntry
+from core.model.card import Card
+from core.model.command import Executable, Placement
+from core.model.plan import RunOrder, RunResult
+from core.model.request import (
+    AgentRecord,
+    AuditEvent,
+    ChainedEvent,
+    Change,
+    OutboxMessage,
+    Request,
+    Review,
+    State,
+)
+
+
+class Clock(Protocol):
+    """The only source of time."""
+
+    def now(self) -> int:
+        """Return the wall clock, in epoch milliseconds."""
+        ...
+
+    def monotonic(self) -> float:
+        """Return seconds that never go back."""
+        ...
+
+
+class Resolver(Protocol):
+    """Looks at files, so that deciding need not."""
+
+    def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
+        """Find a program as execvp would: a bare name on `path`, a name with a slash relative to `cwd`."""
+        ...
+
+    def real_directory(self, path: str) -> str | None:
+        """Return the real path of an existing directory, or None."""
+        ...
+
+
+class OutputSink(Protocol):
+    """Receives output while a command runs."""
+
+    def write(self, request_id: str, stream: str, data: bytes) -> None:
+        """Take a piece of `stdout` or `stderr`; must not block."""
+        ...
+
+
+class Runner(Protocol):
+    """Runs bound commands in one kind of place."""
+
+    placement: Placement
+    name: str
+
+    async def run(self, order: RunOrder, sink: OutputSink) -> RunResult:
+        """Check the binding a last time, run, stream, and return when no process of the run is left.
+
+        Raises BindingMismatch where something changed, RunError where the place cannot be set up. When
+        cancelled it kills the whole run before it lets the cancellation through.
+        """
+        ...
+
+
+class RequestStore(Protocol):
+    """Requests, their grants and their record."""
+
+    async def commit(self, change: Change) -> bool:
+        """Apply the change in one durable transaction, or return False where its state was not met."""
+        ...
+
+    async def request(self, request_id: str) -> Request | None:
+        """Return the request with this full id."""
+        ...
+
+    async def by_prefix(self, prefix: str, limit: int = 10) -> tuple[Request, ...]:
+        """Return requests whose id begins so."""
+        ...
+
+    async def in_states(self, *states: State) -> tuple[Request, ...]:
+        """Return all requests in these states, oldest first."""
+        ...
+
+    async def recent(self, limit: int) -> tuple[Request, ...]:
+        """Return the newest requests in final states, newest first."""
+        ...
+
+    async def approved_before(self, agent: str, binding: str) -> bool:
+        """Tell whether a person approved exactly this binding for this agent before."""
+        ...
+
+
+class AllowlistStore(Protocol):
+    """What "always" left."""
+
+    async def learned(self, agent: str) -> tuple[AllowlistEntry, ...]:
+        """Return the learned entries that count for this agent, oldest first."""
+        ...
+
+    async def record_use(self, pattern: str, agent: str, command: str, at: int) -> None:
+        """Note when, and for which command, a learned entry last admitted something."""
+        ...
+
+
+class CredentialStore(Protocol):
+    """Tokens of agents and logins of the page, kept as digests."""
+
+    async def put_agent(self, record: AgentRecord, event: AuditEvent) -> bool:
+        """Keep a new or renewed agent; False where a live one has that id."""
+        ...
+
+    async def revoke_agent(self, agent: str, event: AuditEvent) -> bool:
+        """End an agent's token; False where there is none alive."""
+        ...
+
+    async def agents(self) -> tuple[AgentRecord, ...]:
+        """Return all agents, revoked ones too."""
+        ...
+
+    async def agent_by_token(self, token_sha256: str) -> AgentRecord | None:
+        """Return the agent whose live token has this digest."""
+        ...
+
+    async def put_login(self, token_sha256: str, expires_at: int) -> None:
+        """Keep a login of the page."""
+        ...
+
+    async def login_valid(self, token_sha256: str, now: int) -> bool:
+        """Tell whether this login is alive."""
+        ...
+
+    async def end_login(self, token_sha256: str) -> None:
+        """End a login."""
+        ...
+
+
+class OutboxStore(Protocol):
+    """Messages to channels that must not be lost."""
+
+    async def due(self, channel: str, now: int, limit: int) -> tuple[OutboxMessage, ...]:
+        """Return what is due for this channel, in order, at most one per request."""
+        ...
+
+    async def next_due(self, channel: str) -> int | None:
+        """Return when the next message of this channel is due."""
+        ...
+
+    async def delivered(self, message: OutboxMessage, ref: str | None) -> None:
+        """Forget a message that arrived; keep `ref`, by which its copy can be updated."""
+        ...
+
+    async def failed(self, message: OutboxMessage, due_at: int, error: str) -> None:
+        """Keep a message for another try at `due_at`."""
+        ...
+
+    async def dropped(self, message: OutboxMessage, error: str) -> None:
+        """Give a message up for good, and record that."""
+        ...
+
+    async def copies(self, request_id: str) -> tuple[tuple[str, str], ...]:
+        """Return (channel, ref) of every copy of a request that was posted."""
+        ...
+
+
+class AuditStore(Protocol):
+    """The record, append-only."""
+
+    async def append(self, *events: AuditEvent) -> None:
+        """Add events that belong to no request's change."""
+        ...
+
+    def events(self, after: int = 0) -> AsyncIterator[ChainedEvent]:
+        """Yield the chain in order."""
+        ...
+
+    async def head(self) -> tuple[int, str]:
+        """Return (seq, hash) of the last event, as noted beside the chain."""
+        ...
+
+
+class LockStore(Protocol):
+    """The kill switch."""
+
+    async def locked(self) -> bool:
+        """Tell whether everything is stopped."""
+        ...
+
+    async def set_locked(self, *, locked: bool, event: AuditEvent) -> None:
+        """Stop everything, or resume."""
+        ...
+
+
+class Store(RequestStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore, LockStore, Protocol):
+    """All that survives a restart."""
+
+
+class ReviewAnswer(Protocol):
+    """What became of a review, in words for the one who gave it."""
+
+    accepted: bool
+    text: str
+    card: Card | None
+
+
+class ReviewDesk(Protocol):
+    """What a channel may ask of the core."""
+
+    async def review(self, review: Review) -> ReviewAnswer:
+        """Take a person's answer; the first valid one wins, later ones are told what stands."""
+        ...
+
+    async def card(self, request_id: str) -> Card | None:
+        """Return the card of a kept request."""
+        ...
+
+    async def waiting(self) -> tuple[Card, ...]:
+        """Return all cards that wait, oldest first."""
+        ...
+
+    async def decided(self, limit: int) -> tuple[Card, ...]:
+        """Return the newest cards that no longer wait, newest first."""
+        ...
+
+
+class Channel(Protocol):
+    """A place where people review.
+
+    `name` is its key in the configuration. `keeps_copies` is true where messages outlive the daemon; the
+    others are told again of everything that waits when the daemon starts.
+    """
+
+    name: str
+    keeps_copies: bool
+
+    async def open(self, desk: ReviewDesk) -> None:
+        """Connect; raises StartError where it cannot."""
+        ...
+
+    async def post(self, card: Card) -> str:
+        """Show a card and return a reference by which its copy can be updated."""
+        ...
+
+    async def update(self, ref: str, card: Card) -> None:
+        """Show in an earlier copy what the card says now."""
+        ...
+
+    async def close(self) -> None:
+        """Disconnect and stop every task; safe to call twice."""
+        ...
