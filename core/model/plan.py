@@ -77,7 +77,7 @@ class BoundCommand:
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """One bound command to run: `argv` is what is executed, a shell with the canonical line or the program."""
+    """One bound command to run: `argv` is executed, the program itself or a shell with the canonical line."""
 
     request_id: str
     argv: tuple[str, ...]

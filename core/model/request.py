@@ -90,7 +90,7 @@ class Request:
 
     `verdict` is `Verdict.to_json()` as decided at admission. `cwd` is where it runs. `deadline` ends the
     window for answers, and for an approved request the window in which its asker must come for it.
-    `outcome` holds what a run left: exitCode, stdout, stderr, truncated, durationMs, or the reason of failure.
+    `outcome` holds what a run left (`Outcome` keys), or why it failed.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Session keys: `agent:<agentId>:main` or `agent:<agentId>:<channel>:<peer>`; spawns append `:subagent:<id>`."""
+"""Session keys: `agent:<agentId>:main`, `agent:<agentId>:<channel>:<peer>`; spawns add `:subagent:<id>`."""
 
 from __future__ import annotations
 
