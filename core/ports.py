@@ -268,7 +268,7 @@ class RunObserver(OutputSink, Protocol):
         ...
 
     def running(self, request_id: str) -> None:
-        """The run has started."""
+        """Learn that the run has started."""
         ...
 
 
@@ -278,7 +278,7 @@ class AgentDesk(Protocol):
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome.
 
-        When cancelled (the asker hung up), a waiting question stays open and a run goes on; `wait` joins again.
+        When cancelled (the asker hung up), a question stays open and a run goes on; `wait` joins again.
         """
         ...
 
@@ -291,7 +291,7 @@ class AgentDesk(Protocol):
         ...
 
     async def wait(self, agent: str, request_id: str, observer: RunObserver) -> Outcome:
-        """Wait for the decision on the agent's own request; where it is one to run, run it and wait for that."""
+        """Wait for the decision on the agent's own request; where it is one to run, run it too."""
         ...
 
     async def withdraw(self, agent: str, request_id: str) -> Outcome:
