@@ -35,6 +35,7 @@ class Outcome:
     approval: dict[str, Any] | None = None
     placement: str | None = None
     sandbox: str | None = None
+    cwd: str | None = None
     exit_code: int | None = None
     stdout: str = ""
     stderr: str = ""
@@ -58,5 +59,6 @@ class Outcome:
             "decision": self.decision,
             "placement": self.placement,
             "sandbox": self.sandbox,
+            "cwd": self.cwd,
             "durationMs": self.duration_ms,
         }

@@ -1,0 +1,139 @@
+"""Builds what people see of a request, and what its asker gets back, from the kept request alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.display import duration, safe
+from core.model.card import Card, CardOutcome
+from core.model.command import Placement
+from core.model.outcome import Outcome, Status
+from core.model.request import Request, RequestKind, State
+
+_WORDS = {
+    "allow-once": "Allowed once",
+    "allow-always": "Allowed always",
+    "deny": "Denied",
+    "allowed-by-policy": "Allowed by policy",
+    "denied-by-policy": "Denied by policy",
+    "fallback-allowlist": "Allowed by askFallback, after nobody answered",
+    "expired": "Expired: nobody answered in time",
+    "withdrawn": "Withdrawn by the one who asked",
+}
+
+_STATUS = {
+    State.WAITING: Status.PENDING,
+    State.APPROVED: Status.PENDING,
+    State.RUNNING: Status.PENDING,
+    State.FINISHED: Status.FINISHED,
+    State.FAILED: Status.FAILED,
+    State.DENIED: Status.DENIED,
+    State.EXPIRED: Status.EXPIRED,
+    State.WITHDRAWN: Status.WITHDRAWN,
+    State.INTERRUPTED: Status.INTERRUPTED,
+    State.USED: Status.ALLOWED,
+}
+
+
+def card_of(request: Request, secrets: Sequence[str] = ()) -> Card:
+    """Build the card of a request as it stands; configured secrets are masked by value."""
+
+    def shown(text: str) -> str:
+        return safe(text, secrets=secrets)
+
+    command = request.call.command
+    on_host = request.placement is not Placement.SANDBOX
+    return Card(
+        request_id=request.id,
+        state=request.state,
+        agent=shown(request.call.agent),
+        session=shown(str(request.call.session)),
+        command=safe(request.canonical, secrets=secrets, multiline=True),
+        cwd=shown(request.cwd),
+        placement="HOST" if on_host else f"sandbox ({request.sandbox})",
+        on_host=on_host,
+        reason=shown(str(request.verdict.get("reason", ""))),
+        rule=shown(str(request.verdict.get("rule", ""))),
+        written=shown(str(request.verdict.get("where") or request.verdict.get("source", ""))),
+        env=tuple((shown(name), shown(value)) for name, value in (command.env if command else ())),
+        always=tuple(shown(words) for words in request.always.words),
+        always_why=request.always.why,
+        created_at=request.created_at,
+        deadline=request.deadline,
+        decided=None if request.state is State.WAITING else shown(settled_line(request)),
+        outcome=_card_outcome(request, secrets),
+    )
+
+
+def settled_line(request: Request) -> str:
+    """Say in one line who decided what, and how it went on."""
+    resolution = request.resolution
+    if resolution is None:
+        return "Waiting for an answer"
+    words = _WORDS.get(resolution.decision, resolution.decision)
+    by = f" by {resolution.by}" if resolution.by else ""
+    reason = f": {resolution.reason}" if resolution.reason else ""
+    after = ""
+    if request.state is State.EXPIRED and resolution.decision != "expired":
+        after = "; nobody came for it in time, so it did not run"
+    return f"{words}{by}{reason}{after}"
+
+
+def outcome_of(request: Request) -> Outcome:
+    """Build what the asker gets back."""
+    left: dict[str, Any] = request.outcome or {}
+    truncated = left.get("truncated") or {}
+    status = _STATUS[request.state]
+    if request.kind is RequestKind.ASK and request.state is State.APPROVED:
+        status = Status.ALLOWED
+    resolution = request.resolution
+    return Outcome(
+        status=status,
+        reason=_reason(request),
+        request_id=request.id,
+        decision=request.verdict,
+        approval=resolution.to_json(request.id) if resolution else None,
+        placement=request.placement.value,
+        sandbox=request.sandbox,
+        cwd=request.cwd,
+        exit_code=left.get("exitCode"),
+        stdout=left.get("stdout", ""),
+        stderr=left.get("stderr", ""),
+        truncated_stdout=truncated.get("stdout", 0),
+        truncated_stderr=truncated.get("stderr", 0),
+        duration_ms=left.get("durationMs"),
+        timed_out=bool(left.get("timedOut")),
+    )
+
+
+def _reason(request: Request) -> str:
+    left = request.outcome or {}
+    if "reason" in left:
+        return str(left["reason"])
+    resolution = request.resolution
+    if resolution is None or resolution.decision.endswith("-by-policy"):
+        return str(request.verdict.get("reason", ""))
+    return settled_line(request)
+
+
+def _card_outcome(request: Request, secrets: Sequence[str]) -> CardOutcome | None:
+    if request.outcome is None:
+        return None
+    left = request.outcome
+    return CardOutcome(
+        line=_outcome_line(request.state, left),
+        exit_code=left.get("exitCode"),
+        duration_ms=left.get("durationMs"),
+        stdout=safe(left.get("stdout", ""), secrets=secrets, multiline=True),
+        stderr=safe(left.get("stderr", ""), secrets=secrets, multiline=True),
+    )
+
+
+def _outcome_line(state: State, left: dict[str, Any]) -> str:
+    if state is not State.FINISHED:
+        return f"{state.value}: {left.get('reason', 'no reason was recorded')}"
+    took = duration(int(left.get("durationMs") or 0))
+    if left.get("timedOut"):
+        return f"killed after its time limit ({took})"
+    return f"finished with status {left.get('exitCode')} after {took}"

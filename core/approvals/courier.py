@@ -1,0 +1,96 @@
+"""Carries messages from the durable outbox to one channel, in order per request, until they have arrived."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+
+from core.model.card import Card
+from core.model.request import Change, MessageKind, OutboxMessage
+from core.ports import Channel, Clock, OutboxStore, ReviewDesk
+
+log = logging.getLogger(__name__)
+
+BATCH = 50
+FIRST_DELAY_MS = 500
+LONGEST_DELAY_MS = 60_000
+MOST_ATTEMPTS = 30
+SLOWEST_DELIVERY_S = 30.0
+
+
+class Courier:
+    """Serves one channel; a slow or dead one delays no other."""
+
+    def __init__(self, channel: Channel, outbox: OutboxStore, desk: ReviewDesk, clock: Clock) -> None:
+        self._channel = channel
+        self._outbox = outbox
+        self._desk = desk
+        self._clock = clock
+        self._news = asyncio.Event()
+
+    def wake(self, change: Change) -> None:
+        """Look into the outbox soon, if this change left something there for the channel."""
+        if any(message.channel == self._channel.name for message in change.messages):
+            self._news.set()
+
+    async def tell_again(self) -> None:
+        """Show everything that waits in a channel whose messages did not outlive the daemon."""
+        if self._channel.keeps_copies:
+            return
+        while stale := await self._outbox.due(self._channel.name, self._clock.now() + 2**40, BATCH):
+            for message in stale:
+                await self._outbox.delivered(message, None)
+        for card in await self._desk.waiting():
+            await self._channel.post(card)
+
+    async def run(self) -> None:
+        """Deliver until cancelled."""
+        while True:
+            self._news.clear()
+            batch = await self._outbox.due(self._channel.name, self._clock.now(), BATCH)
+            for message in batch:
+                await self._deliver(message)
+            if not batch:
+                await self._sleep()
+
+    async def _sleep(self) -> None:
+        due = await self._outbox.next_due(self._channel.name)
+        delay = None if due is None else max(0.0, (due - self._clock.now()) / 1000)
+        try:
+            await asyncio.wait_for(self._news.wait(), delay)
+        except TimeoutError:
+            return
+
+    async def _deliver(self, message: OutboxMessage) -> None:
+        card = await self._desk.card(message.request_id)
+        if card is None:
+            await self._outbox.dropped(message, "its request is no longer kept")
+            return
+        try:
+            ref = await asyncio.wait_for(self._send(message, card), SLOWEST_DELIVERY_S)
+        except Exception as error:  # noqa: BLE001 - a channel's library may raise anything; the message is kept
+            await self._keep(message, error)
+        else:
+            await self._outbox.delivered(message, ref)
+
+    async def _send(self, message: OutboxMessage, card: Card) -> str | None:
+        if message.kind is MessageKind.POST:
+            return await self._channel.post(card)
+        for channel, ref in await self._outbox.copies(message.request_id):
+            if channel == self._channel.name:
+                await self._channel.update(ref, card)
+        return None
+
+    async def _keep(self, message: OutboxMessage, error: Exception) -> None:
+        words = f"{type(error).__name__}: {error}"
+        log.warning(
+            "%s: message for request %s failed: %s", self._channel.name, message.request_id[:8], words
+        )
+        if message.attempts + 1 >= MOST_ATTEMPTS:
+            await self._outbox.dropped(message, words)
+            return
+        delay = min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2**message.attempts)
+        # Jitter keeps many messages from knocking at a recovering platform in the same instant.
+        due = self._clock.now() + int(delay * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
+        await self._outbox.failed(message, due, words)

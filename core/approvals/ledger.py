@@ -1,0 +1,73 @@
+"""Where changes become facts: committed first, then told to whoever waits for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+
+from core.errors import UnknownRequest
+from core.model.request import Change, Request, State
+from core.ports import RequestStore
+
+FEED_LIMIT = 1_000
+
+
+class Ledger:
+    """Commits changes and tells waiters, the feed and the couriers, in that order."""
+
+    def __init__(self, store: RequestStore) -> None:
+        self._store = store
+        self._waiters: dict[str, set[asyncio.Queue[Request]]] = defaultdict(set)
+        self._feeds: set[asyncio.Queue[Change]] = set()
+        self.on_commit: list[Callable[[Change], None]] = []
+
+    async def commit(self, change: Change) -> bool:
+        """Apply a change; False where the request was not in the expected state any more."""
+        if not await self._store.commit(change):
+            return False
+        for waiter in self._waiters.get(change.request.id, ()):
+            waiter.put_nowait(change.request)
+        for feed in tuple(self._feeds):
+            self._offer(feed, change)
+        for told in self.on_commit:
+            told(change)
+        return True
+
+    async def until(self, request_id: str, *states: State) -> Request:
+        """Wait until a request is in one of these states; UnknownRequest where there is none."""
+        with self._waiting(request_id) as updates:
+            request = await self._store.request(request_id)
+            if request is None:
+                raise UnknownRequest(f"no request has the id {request_id}", field="id")
+            while request.state not in states:
+                request = await updates.get()
+            return request
+
+    async def feed(self) -> AsyncIterator[Change]:
+        """Yield every change from now on; ends for a reader that falls too far behind."""
+        queue: asyncio.Queue[Change] = asyncio.Queue(FEED_LIMIT)
+        self._feeds.add(queue)
+        try:
+            while queue in self._feeds:
+                yield await queue.get()
+        finally:
+            self._feeds.discard(queue)
+
+    def _offer(self, feed: asyncio.Queue[Change], change: Change) -> None:
+        if feed.full():
+            self._feeds.discard(feed)
+        else:
+            feed.put_nowait(change)
+
+    @contextmanager
+    def _waiting(self, request_id: str) -> Iterator[asyncio.Queue[Request]]:
+        queue: asyncio.Queue[Request] = asyncio.Queue()
+        self._waiters[request_id].add(queue)
+        try:
+            yield queue
+        finally:
+            self._waiters[request_id].discard(queue)
+            if not self._waiters[request_id]:
+                del self._waiters[request_id]

@@ -1,0 +1,230 @@
+"""Every step a request can take, as pure functions from a request to the change that the store commits.
+
+(new) ──▶ waiting ──▶ approved ──▶ running ──▶ finished | failed | interrupted
+  │          │            │           └──────▶ denied     (what would run is no longer what was decided)
+  │          │            └──▶ expired | used
+  │          └──▶ denied | expired | withdrawn
+  ├──▶ running                                            (policy allowed it: no question)
+  ├──▶ approved                                           (likewise, where only an answer was asked for)
+  └──▶ denied
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from core.model.plan import RunResult, RunStatus
+from core.model.request import (
+    Answer,
+    AuditEvent,
+    Change,
+    Grant,
+    MessageKind,
+    OutboxMessage,
+    Request,
+    RequestKind,
+    Resolution,
+    Review,
+    State,
+)
+
+BY_POLICY = "policy"
+BY_TIME = "time"
+BY_DAEMON = "daemon"
+FALLBACK_GRACE_MS = 15_000
+
+Channels = Iterable[str]
+
+
+def asked(request: Request, channels: Channels, now: int) -> Change:
+    """Keep a question, and what must be posted for it."""
+    names = tuple(channels)
+    created = _event(request, now, "request.created", _agent(request), _admission(request))
+    question = _event(request, now, "approval.requested", BY_POLICY, {"channels": list(names)})
+    posts = _messages(request, MessageKind.POST, names, now)
+    return Change(request, insert=True, events=(created, question), messages=posts)
+
+
+def allowed(request: Request, now: int) -> Change:
+    """Keep a call that policy allows; where it runs here, its grant is issued and used in the same step."""
+    created = _event(request, now, "request.created", _agent(request), _admission(request))
+    yes = _event(request, now, "request.allowed", BY_POLICY, {"rule": request.verdict.get("rule")})
+    grant = _grant(request, now)
+    resolution = Resolution("allowed-by-policy", now)
+    if request.kind is RequestKind.ASK:
+        answered = replace(request, state=State.APPROVED, resolution=resolution)
+        return Change(answered, insert=True, issue_grant=grant, events=(created, yes))
+    running = replace(request, state=State.RUNNING, resolution=resolution, started_at=now)
+    start = _event(running, now, "run.started", BY_POLICY, {"binding": request.binding.digest})
+    return Change(running, insert=True, issue_grant=grant, consume_grant_at=now, events=(created, yes, start))
+
+
+def refused(request: Request, now: int) -> Change:
+    """Keep a call that policy denies."""
+    denied = replace(
+        request, state=State.DENIED, ended_at=now, resolution=Resolution("denied-by-policy", now)
+    )
+    created = _event(request, now, "request.created", _agent(request), _admission(request))
+    why = {"rule": request.verdict.get("rule"), "reason": request.verdict.get("reason")}
+    return Change(
+        denied, insert=True, events=(created, _event(denied, now, "request.denied", BY_POLICY, why))
+    )
+
+
+def reviewed(request: Request, review: Review, channels: Channels, now: int) -> Change:
+    """Settle a question by a person's answer."""
+    resolution = Resolution(review.answer.value, now, review.reviewer, review.reason)
+    yes = review.answer.allows
+    state = State.APPROVED if yes else State.DENIED
+    settled = replace(request, state=state, resolution=resolution, ended_at=None if yes else now)
+    actor = f"person:{review.reviewer.channel}:{review.reviewer.id}"
+    data = {"answer": review.answer.value, "name": review.reviewer.name, "reason": review.reason}
+    event = _event(settled, now, "approval.approved" if yes else "approval.denied", actor, data)
+    return Change(
+        settled,
+        expect=frozenset({State.WAITING}),
+        issue_grant=_grant(request, now) if yes else None,
+        learn=request.always if review.answer is Answer.ALLOW_ALWAYS else None,
+        events=(event,),
+        messages=_messages(settled, MessageKind.UPDATE, channels, now),
+    )
+
+
+def fell_back(request: Request, channels: Channels, now: int) -> Change:
+    """Approve a question nobody answered, because the allowlist admits the command by now."""
+    settled = replace(
+        request,
+        state=State.APPROVED,
+        resolution=Resolution("fallback-allowlist", now),
+        deadline=now + FALLBACK_GRACE_MS,
+    )
+    return Change(
+        settled,
+        expect=frozenset({State.WAITING}),
+        issue_grant=_grant(settled, now),
+        events=(_event(settled, now, "approval.fallback", BY_TIME),),
+        messages=_messages(settled, MessageKind.UPDATE, channels, now),
+    )
+
+
+def started(request: Request, now: int) -> Change:
+    """Use up the grant of an approved request and record the start of its run, in one step."""
+    running = replace(request, state=State.RUNNING, started_at=now)
+    event = _event(running, now, "run.started", _agent(request), {"binding": request.binding.digest})
+    return Change(running, expect=frozenset({State.APPROVED}), consume_grant_at=now, events=(event,))
+
+
+def used(request: Request, now: int) -> Change:
+    """Hand an approved answer to its asker, who acts on it; it counts once."""
+    gone = replace(request, state=State.USED, ended_at=now)
+    event = _event(gone, now, "approval.used", _agent(request))
+    return Change(gone, expect=frozenset({State.APPROVED}), consume_grant_at=now, events=(event,))
+
+
+def finished(request: Request, result: RunResult, channels: Channels, now: int) -> Change:
+    """Record what a run left."""
+    timed_out = result.status is RunStatus.TIMED_OUT
+    outcome = {
+        "exitCode": result.exit_code,
+        "stdout": result.stdout,
+        "stderr": result.stderr,
+        "truncated": {"stdout": result.omitted_stdout, "stderr": result.omitted_stderr},
+        "timedOut": timed_out,
+        "durationMs": result.duration_ms,
+    }
+    data = {"exitCode": result.exit_code, "timedOut": timed_out, "durationMs": result.duration_ms}
+    return _ended(request, State.FINISHED, "run.finished", outcome, channels, now, data)
+
+
+def failed(request: Request, reason: str, channels: Channels, now: int) -> Change:
+    """Record that the run could not start."""
+    outcome = {"reason": reason}
+    return _ended(request, State.FAILED, "run.failed", outcome, channels, now, outcome)
+
+
+def mismatched(request: Request, reason: str, channels: Channels, now: int) -> Change:
+    """Record that nothing ran, because it was no longer what had been decided."""
+    outcome = {"reason": reason}
+    return _ended(request, State.DENIED, "run.refused", outcome, channels, now, outcome)
+
+
+def interrupted(request: Request, reason: str, channels: Channels, now: int) -> Change:
+    """Record that a run was cut off; it is never repeated."""
+    outcome = {"reason": reason}
+    return _ended(request, State.INTERRUPTED, "run.interrupted", outcome, channels, now, outcome)
+
+
+def expired(request: Request, channels: Channels, now: int) -> Change:
+    """End a question that nobody answered in time, or a yes that nobody came for."""
+    gone = replace(request, state=State.EXPIRED, ended_at=now)
+    if request.resolution is None:
+        gone = replace(gone, resolution=Resolution("expired", now))
+    return Change(
+        gone,
+        expect=frozenset({request.state}),
+        events=(_event(gone, now, "approval.expired", BY_TIME, {"was": request.state.value}),),
+        messages=_messages(gone, MessageKind.UPDATE, channels, now),
+    )
+
+
+def withdrawn(request: Request, channels: Channels, now: int) -> Change:
+    """Take a question back on behalf of its asker."""
+    gone = replace(request, state=State.WITHDRAWN, ended_at=now, resolution=Resolution("withdrawn", now))
+    return Change(
+        gone,
+        expect=frozenset({State.WAITING, State.APPROVED}),
+        events=(_event(gone, now, "approval.withdrawn", _agent(request)),),
+        messages=_messages(gone, MessageKind.UPDATE, channels, now),
+    )
+
+
+def _ended(
+    request: Request,
+    state: State,
+    kind: str,
+    outcome: dict[str, Any],
+    channels: Channels,
+    now: int,
+    data: dict[str, Any],
+) -> Change:
+    ended = replace(request, state=state, ended_at=now, outcome=outcome)
+    return Change(
+        ended,
+        expect=frozenset({State.RUNNING}),
+        events=(_event(ended, now, kind, BY_DAEMON, data),),
+        messages=_messages(ended, MessageKind.UPDATE, channels, now),
+    )
+
+
+def _grant(request: Request, now: int) -> Grant:
+    return Grant(request.id, request.binding.digest, now, request.deadline)
+
+
+def _messages(request: Request, kind: MessageKind, channels: Channels, now: int) -> tuple[OutboxMessage, ...]:
+    return tuple(OutboxMessage(channel, kind, request.id, now) for channel in channels)
+
+
+def _agent(request: Request) -> str:
+    return f"agent:{request.call.agent}"
+
+
+def _admission(request: Request) -> dict[str, Any]:
+    return {
+        "kind": request.kind.value,
+        "tool": request.call.tool,
+        "session": str(request.call.session),
+        "command": request.canonical,
+        "cwd": request.cwd,
+        "placement": request.placement.value,
+        "effect": request.verdict.get("effect"),
+        "rule": request.verdict.get("rule"),
+        "binding": request.binding.digest,
+    }
+
+
+def _event(
+    request: Request, now: int, kind: str, actor: str, data: dict[str, Any] | None = None
+) -> AuditEvent:
+    return AuditEvent(now, kind, actor, request.id, data)

@@ -1,0 +1,162 @@
+"""Asking people: one question, many places, the first valid answer wins (text 002 §9)."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from core.approvals import lifecycle
+from core.approvals.card import card_of, settled_line
+from core.approvals.ledger import Ledger
+from core.model.card import Card
+from core.model.request import Answer, Change, Request, Review, State
+from core.ports import Clock, RequestStore
+
+# Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
+LONGEST_SLEEP_S = 15.0
+OPEN = (State.WAITING, State.APPROVED)
+
+Routes = Callable[[], tuple[str, ...]]
+Fallback = Callable[[Request], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """What became of an answer; `text` is for the person who gave it."""
+
+    accepted: bool
+    text: str
+    card: Card | None = None
+
+
+class Approvals:
+    """Keeps the open questions; also the desk at which channels hand in answers."""
+
+    def __init__(
+        self, ledger: Ledger, store: RequestStore, clock: Clock, routes: Routes, secrets: tuple[str, ...] = ()
+    ) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._clock = clock
+        self.routes = routes
+        self._secrets = secrets
+        self._admission = asyncio.Lock()
+        self._twins: dict[tuple[str, str], str] = {}
+        self._deadlines: list[tuple[int, str]] = []
+        self._earlier = asyncio.Event()
+        ledger.on_commit.append(self._note)
+
+    async def recover(self) -> None:
+        """Take up again the questions that were open when the daemon ended."""
+        for request in await self._store.in_states(*OPEN):
+            self._note(Change(request))
+
+    async def ask(self, request: Request) -> Request:
+        """Commit a question; an identical one that already waits is joined instead, and returned."""
+        async with self._admission:
+            twin = self._twins.get((request.call.agent, request.binding.digest))
+            waiting = await self._store.request(twin) if twin else None
+            if waiting is not None and waiting.state is State.WAITING and waiting.kind is request.kind:
+                return waiting
+            await self._ledger.commit(lifecycle.asked(request, self.routes(), self._clock.now()))
+            return request
+
+    async def review(self, review: Review) -> Reviewed:
+        """Take a person's answer; late, repeated and unoffered ones are told what stands."""
+        request = await self._store.request(review.request_id)
+        if request is None:
+            return Reviewed(accepted=False, text="No request with this id is kept here.")
+        if request.state is not State.WAITING:
+            return self._stands(request)
+        if review.answer is Answer.ALLOW_ALWAYS and not request.always.entries:
+            why = request.always.why or "nothing could be remembered"
+            return Reviewed(
+                accepted=False, text=f"Always is not offered here: {why}.", card=self._card(request)
+            )
+        now = self._clock.now()
+        if request.deadline <= now:
+            await self._expire(request)
+        elif await self._ledger.commit(lifecycle.reviewed(request, review, self.routes(), now)):
+            return await self._accepted(request.id)
+        settled = await self._store.request(request.id)
+        return self._stands(settled or request)
+
+    async def card(self, request_id: str) -> Card | None:
+        """Return the card of a kept request."""
+        request = await self._store.request(request_id)
+        return self._card(request) if request else None
+
+    async def waiting(self) -> tuple[Card, ...]:
+        """Return all cards that wait, oldest first."""
+        return tuple(self._card(request) for request in await self._store.in_states(State.WAITING))
+
+    async def decided(self, limit: int) -> tuple[Card, ...]:
+        """Return the newest cards that no longer wait, newest first."""
+        running = await self._store.in_states(State.APPROVED, State.RUNNING)
+        ended = await self._store.recent(limit)
+        return tuple(self._card(request) for request in (*reversed(running), *ended))[:limit]
+
+    async def withdraw(self, request: Request) -> bool:
+        """Take a question back; False where it is no longer open."""
+        return await self._ledger.commit(lifecycle.withdrawn(request, self.routes(), self._clock.now()))
+
+    async def keep_deadlines(self, fallback: Fallback) -> None:
+        """End, at its deadline, every question nobody answered and every yes nobody came for."""
+        while True:
+            self._earlier.clear()
+            now = self._clock.now()
+            while self._deadlines and self._deadlines[0][0] <= now:
+                await self._time_is_up(heapq.heappop(self._deadlines)[1], fallback)
+            delay = (self._deadlines[0][0] - now) / 1000 if self._deadlines else LONGEST_SLEEP_S
+            try:
+                await asyncio.wait_for(self._earlier.wait(), min(max(delay, 0.001), LONGEST_SLEEP_S))
+            except TimeoutError:
+                continue
+
+    async def _time_is_up(self, request_id: str, fallback: Fallback) -> None:
+        request = await self._store.request(request_id)
+        if request is None or request.state not in OPEN or request.deadline > self._clock.now():
+            return
+        if request.state is State.WAITING and await fallback(request):
+            change = lifecycle.fell_back(request, self.routes(), self._clock.now())
+            await self._ledger.commit(change)
+        else:
+            await self._expire(request)
+
+    async def _expire(self, request: Request) -> None:
+        await self._ledger.commit(lifecycle.expired(request, self.routes(), self._clock.now()))
+
+    async def _accepted(self, request_id: str) -> Reviewed:
+        request = await self._store.request(request_id)
+        if request is None:
+            return Reviewed(accepted=True, text="Taken.")
+        return Reviewed(accepted=True, text=settled_line(request), card=self._card(request))
+
+    def _stands(self, request: Request) -> Reviewed:
+        return Reviewed(accepted=False, text=settled_line(request), card=self._card(request))
+
+    def _card(self, request: Request) -> Card:
+        return card_of(request, self._secrets)
+
+    def _note(self, change: Change) -> None:
+        """Follow what was committed: which questions wait, and when the next deadline is."""
+        request = change.request
+        key = (request.call.agent, request.binding.digest)
+        if request.state is State.WAITING:
+            self._twins[key] = request.id
+        elif self._twins.get(key) == request.id:
+            del self._twins[key]
+        if request.state in OPEN:
+            heapq.heappush(self._deadlines, (request.deadline, request.id))
+            self._earlier.set()
+
+
+def without_route(request: Request) -> Request:
+    """Turn a question that can be put to nobody into a denial that says so."""
+    reason = (
+        "nobody can be asked: no channel is open; enable one under channels, or allow the command by rule"
+    )
+    verdict = {**request.verdict, "effect": "deny", "layer": "approvals", "reason": reason}
+    return replace(request, verdict={**verdict, "rule": "no-approval-route", "source": "channels"})
