@@ -1,0 +1,121 @@
+"""Text made safe to show: nothing in it can move the cursor, hide, reorder or pass for something else."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MASK = "•••"
+
+# Control, format (bidi, zero width, tags), surrogate, private and unassigned characters, odd separators.
+_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs", "Me"})
+# Characters of other categories that take no ink: fillers, blank letters, variation selectors.
+_BLANKS = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+    + "".join(map(chr, range(0xFE00, 0xFE10)))
+    + "".join(map(chr, range(0xE0100, 0xE01F0)))
+)
+_PLAIN = re.compile(r"[ -~]*")
+_OVERLAY = 1  # canonical combining class: marks drawn across the letter before them
+_MOST_MARKS = 2  # letters of living languages carry no more on one base
+
+_SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Elided:
+    """Head and tail of a text and how many characters lie between them (0: `head` is the whole text)."""
+
+    head: str
+    omitted: int = 0
+    tail: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole as one text, the gap counted in words."""
+        if not self.omitted:
+            return self.head
+        return f"{self.head} …[{self.omitted:,} characters left out]… {self.tail}"
+
+
+def safe(text: str, *, secrets: Sequence[str] = (), multiline: bool = False) -> str:
+    """Make every character of a text visible and mask secrets; newlines stay only where `multiline`.
+
+    Applying it again changes nothing.
+    """
+    text = _masked(text, secrets)
+    if _PLAIN.fullmatch(text):
+        return text
+    out: list[str] = []
+    marks = 0
+    for char in text:
+        marks = marks + 1 if unicodedata.category(char) == "Mn" else 0
+        kept = (multiline and char == "\n") or _shows(char, marks, first=not out)
+        out.append(char if kept else _visible(char))
+    return "".join(out)
+
+
+def elide(text: str, *, head: int, tail: int) -> Elided:
+    """Keep the first `head` and the last `tail` characters, and count what is between them."""
+    omitted = len(text) - head - tail
+    if omitted <= 0:
+        return Elided(text)
+    return Elided(text[:head], omitted, text[len(text) - tail :])
+
+
+def duration(ms: int) -> str:
+    """Say how long something took: `340 ms`, `4.2 s`, `2 min 5 s`, `3 h 10 min`, `2 d 4 h`."""
+    ms = max(ms, 0)
+    if ms < _SECOND_MS:
+        return f"{ms} ms"
+    if ms < 10 * _SECOND_MS:
+        return f"{ms / _SECOND_MS:.1f}".removesuffix(".0") + " s"
+    return _two_units(ms)
+
+
+def time_left(ms: int) -> str:
+    """Say how long someone has still: `1 min 53 s left`, `no time left`."""
+    return f"{_two_units(ms)} left" if ms > 0 else "no time left"
+
+
+def _masked(text: str, secrets: Sequence[str]) -> str:
+    longest_first = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+    if not longest_first:
+        return text
+    return re.sub("|".join(map(re.escape, longest_first)), MASK, text)
+
+
+def _shows(char: str, marks: int, *, first: bool) -> bool:
+    if char == " ":
+        return True
+    if unicodedata.category(char) in _HIDDEN_CATEGORIES or char in _BLANKS:
+        return False
+    if marks and (first or marks > _MOST_MARKS):
+        return False
+    return unicodedata.combining(char) != _OVERLAY
+
+
+def _visible(char: str) -> str:
+    code = ord(char)
+    if code <= 0x1F:  # noqa: PLR2004 - the C0 controls have pictures of their own
+        return chr(0x2400 + code)
+    if code == 0x7F:  # noqa: PLR2004 - so has DEL
+        return "␡"
+    if 0xDC80 <= code <= 0xDCFF:  # noqa: PLR2004 - a byte that was not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    return f"\\u{{{code:x}}}"
+
+
+def _two_units(ms: int) -> str:
+    # Rounded up: with half a second to go there is still time.
+    ms = -(-ms // _SECOND_MS) * _SECOND_MS
+    units = ((_DAY_MS, "d"), (_HOUR_MS, "h"), (_MINUTE_MS, "min"), (_SECOND_MS, "s"))
+    big = next(index for index, (size, _) in enumerate(units) if ms >= size)
+    parts = []
+    for size, name in units[big : big + 2]:
+        count, ms = divmod(ms, size)
+        if count:
+            parts.append(f"{count} {name}")
+    return " ".join(parts)
