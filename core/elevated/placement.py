@@ -51,7 +51,7 @@ def _by_mode(config: Config, call: ToolCall) -> Placed:
         return _on_host(f"{source} is {mode.value}", source)
     backend = overrides.backend or config.sandboxing.backend
     if backend is not SandboxBackend.BUBBLEWRAP:
-        reason = f"the {backend.value} sandbox is not available in this version; set sandboxing.backend: bubblewrap"
+        reason = f"this version has no {backend.value} sandbox; set sandboxing.backend to bubblewrap"
         decision = _decision(Effect.DENY, reason, "placement.no-backend", "sandboxing.backend")
         return Placed(Placement.SANDBOX, decision)
     return Placed(

@@ -1,0 +1,240 @@
+"""The policy decision point: from a call to a verdict, by gathering facts first and then deciding purely."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from core.approvals.binding import bind
+from core.config import Config
+from core.elevated.placement import Placed, place
+from core.execsec.decide import ExecJudgement, decide, fallback_allows
+from core.execsec.policy import ExecPolicy, effective
+from core.model.allowlist import AllowlistEntry, AlwaysOffer
+from core.model.call import EXEC, CommandText, ToolCall
+from core.model.command import CommandFacts, Placement
+from core.model.decision import Decision, Effect, Layer, strictest
+from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan
+from core.model.verdict import Verdict
+from core.policy.names import normalize
+from core.policy.pipeline import ToolIdentity, ToolSet, resolve
+from core.policy.pipeline import decide as decide_tool
+from core.ports import Resolver
+from core.sandbox.plan import plan_for, visible
+from core.sandbox.workspace import directory_for
+from core.shell.inspect import inspect
+
+_NO_PLAN = SandboxPlan("none", "/", (), (), (), network=False, env=(), limits=Limits())
+LOCKED = Decision(
+    Layer.APPROVALS,
+    Effect.DENY,
+    "Sayso is locked: nothing runs until the operator unlocks it",
+    "locked",
+    "sayso lock",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What is true of this machine: absolute paths, and the account of runs where the daemon is root."""
+
+    state_dir: str
+    workspace_root: str
+    homes: tuple[str, ...]
+    home: str
+    protected: tuple[str, ...] = ()
+    account: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A call with all facts gathered: what would run, as what, where, under which policy."""
+
+    call: ToolCall
+    tool: Decision
+    placed: Placed
+    bound: BoundCommand
+    binding: Binding
+    facts: CommandFacts | None = None
+    policy: ExecPolicy | None = None
+    problem: Decision | None = None
+
+
+class Judge:
+    """Decides calls under one configuration; the only thing it touches is the resolver."""
+
+    def __init__(self, config: Config, site: Site, resolver: Resolver) -> None:
+        self.config = config
+        self.site = site
+        self._resolver = resolver
+        self.tools = lru_cache(maxsize=512)(self._tools)
+        self._policy = lru_cache(maxsize=512)(self._effective)
+
+    def examine(self, call: ToolCall) -> Case:
+        """Gather the facts of a call."""
+        tool_name = normalize(call.tool)
+        tool = decide_tool(self.tools(identity_of(call)), tool_name)
+        if tool_name != EXEC:
+            return self._client_case(call, tool)
+        placed = place(self.config, call)
+        command = call.command or _command_from(call.args)
+        if command is None:
+            problem = _exec_problem(
+                "exec.no-command", "exec needs a command line or an argv, and got neither"
+            )
+            return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), problem)
+        plan = self._plan(call, command, placed.placement)
+        cwd, problem = self._cwd(command, plan, placed.placement)
+        policy = self._policy(call.agent, placed.placement)
+        path = dict(plan.env).get("PATH", "").split(":")
+        facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver)
+        bound = self._bound(call, command, placed, plan, cwd, facts)
+        return Case(call, tool, placed, bound, bind(bound), facts, policy, problem)
+
+    def verdict(
+        self,
+        case: Case,
+        learned: Sequence[AllowlistEntry],
+        *,
+        seen_before: bool = False,
+        locked: bool = False,
+    ) -> Verdict:
+        """Decide a case: every layer answers, the strictest answer holds, all of them are the trace."""
+        trace = [case.tool]
+        judgement: ExecJudgement | None = None
+        if case.facts is not None and case.policy is not None:
+            judgement = decide(
+                case.facts,
+                case.policy,
+                learned,
+                case.placed.placement,
+                env=case.bound.env,
+                seen_before=seen_before,
+            )
+            trace += judgement.decisions
+        if case.policy is not None or case.problem is not None:
+            trace.append(case.placed.decision)
+        trace += [decision for decision in (case.problem, LOCKED if locked else None) if decision]
+        return Verdict(
+            strictest(trace),
+            tuple(trace),
+            case.placed.placement,
+            case.facts,
+            judgement.satisfied_by if judgement else (),
+            judgement.always if judgement else AlwaysOffer(),
+        )
+
+    def fallback_allows(self, case: Case, learned: Sequence[AllowlistEntry]) -> bool:
+        """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
+        if case.facts is None or case.policy is None or case.problem is not None:
+            return False
+        if Effect.DENY in (case.tool.effect, case.placed.decision.effect):
+            return False
+        return fallback_allows(case.facts, case.policy, learned, case.placed.placement, case.bound.env)
+
+    def _tools(self, identity: ToolIdentity) -> ToolSet:
+        return resolve(self.config, identity)
+
+    def _effective(self, agent: str, placement: Placement) -> ExecPolicy:
+        return effective(self.config, agent, placement)
+
+    def _client_case(self, call: ToolCall, tool: Decision) -> Case:
+        reason = "the agent's own program runs it"
+        placed = Placed(
+            Placement.CLIENT, Decision(Layer.ELEVATED, Effect.ALLOW, reason, "placement.client", "built-in")
+        )
+        return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), None)
+
+    def _plan(self, call: ToolCall, command: CommandText, placement: Placement) -> SandboxPlan:
+        agent = self.config.agent(call.agent)
+        scope = agent.sandbox.scope or self.config.sandboxing.scope
+        workspace = agent.workspace or directory_for(self.site.workspace_root, scope, call.session)
+        return plan_for(
+            self.config.sandboxing,
+            agent.sandbox,
+            self.config.exec,
+            placement=placement,
+            state_dir=self.site.state_dir,
+            protected=self.site.protected,
+            homes=self.site.homes,
+            workspace=workspace,
+            account=self.site.account,
+            timeout_s=command.timeout_s,
+        )
+
+    def _cwd(
+        self, command: CommandText, plan: SandboxPlan, placement: Placement
+    ) -> tuple[str, Decision | None]:
+        if command.cwd is None:
+            return plan.workspace, None
+        real = self._resolver.real_directory(command.cwd)
+        shown = real is not None and (placement is not Placement.SANDBOX or visible(plan, real))
+        if real is not None and shown:
+            return real, None
+        if command.cwd_preferred:
+            return plan.workspace, None
+        why = "is not a directory" if real is None else "is not visible in the sandbox"
+        reason = f"cwd {command.cwd} {why}; the session's workspace is {plan.workspace}"
+        return plan.workspace, _exec_problem("exec.cwd", reason)
+
+    def _bound(
+        self,
+        call: ToolCall,
+        command: CommandText,
+        placed: Placed,
+        plan: SandboxPlan,
+        cwd: str,
+        facts: CommandFacts | None = None,
+    ) -> BoundCommand:
+        stdin = None if command.stdin is None else hashlib.sha256(command.stdin).hexdigest()
+        executables = tuple(s.executable for s in facts.segments if s.executable) if facts else ()
+        return BoundCommand(
+            agent=call.agent,
+            session=str(call.session),
+            canonical=facts.canonical if facts else _canonical_call(call),
+            cwd=cwd,
+            env=tuple(sorted(command.env)),
+            stdin=stdin,
+            placement=placed.placement,
+            plan=plan,
+            executables=executables,
+        )
+
+
+def identity_of(call: ToolCall) -> ToolIdentity:
+    """Say for whom the tool set is resolved."""
+    claims = call.claims
+    return ToolIdentity(
+        agent=call.agent,
+        provider=claims.provider,
+        model=claims.model,
+        depth=call.depth,
+        sandboxed=claims.sandboxed,
+    )
+
+
+def _case(
+    call: ToolCall, tool: Decision, placed: Placed, bound: BoundCommand, problem: Decision | None
+) -> Case:
+    return Case(call, tool, placed, bound, bind(bound), problem=problem)
+
+
+def _exec_problem(rule: str, reason: str) -> Decision:
+    return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, rule)
+
+
+def _command_from(args: Mapping[str, Any]) -> CommandText | None:
+    line, argv = args.get("command"), args.get("argv")
+    if isinstance(line, str):
+        return CommandText(line=line)
+    if isinstance(argv, (list, tuple)) and argv and all(isinstance(word, str) for word in argv):
+        return CommandText(argv=tuple(argv))
+    return None
+
+
+def _canonical_call(call: ToolCall) -> str:
+    return f"{call.tool} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"
