@@ -77,12 +77,16 @@ class BoundCommand:
 
 @dataclass(frozen=True, slots=True)
 class RunOrder:
-    """One bound command to run: `argv` is executed, the program itself or a shell with the canonical line."""
+    """One bound command to run: `argv` is executed, the program itself or a shell with the canonical line.
+
+    `stdin` are the bytes whose sha256 in hex is `bound.stdin`; both are None where nothing is fed.
+    """
 
     request_id: str
     argv: tuple[str, ...]
     bound: BoundCommand
     expected: Binding
+    stdin: bytes | None = None
 
 
 class RunStatus(StrEnum):

@@ -1,0 +1,111 @@
+"""What policy makes of a sandbox: mounts, network, environment, limits. Pure: no file is looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from posixpath import normpath
+
+from core.config import ExecSettings, SandboxOverrides, SandboxSettings
+from core.errors import ConfigError
+from core.model.plan import BoundCommand, Limits, SandboxPlan, WorkspaceAccess
+from core.sandbox.workspace import SYSTEM_ROOT
+
+SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+# Each sandbox has its own of these, so what the host has there is never visible.
+PRIVATE = ("/dev", "/proc", "/run", "/tmp", "/var/tmp")  # noqa: S108 - the sandbox's own, made empty for it
+_ALWAYS_MASKED = ("/root", "/home", SYSTEM_ROOT)
+
+
+def plan_for(
+    settings: SandboxSettings,
+    overrides: SandboxOverrides,
+    exec_settings: ExecSettings,
+    *,
+    state_dir: str,
+    protected: Sequence[str],
+    homes: Sequence[str],
+    workspace: str,
+    account: str | None,
+    timeout_s: float | None,
+) -> SandboxPlan:
+    """Lay out the sandbox of one run; raises ConfigError for a path that would show Sayso's own state."""
+    own = _paths((state_dir, *protected, *([settings.workspace_root] if settings.workspace_root else [])))
+    readable = _paths(settings.readable)
+    _refuse_own_state(readable, _paths((state_dir, *protected)))
+    access = overrides.workspace_access or settings.workspace_access
+    read_only = access is WorkspaceAccess.RO
+    shown = {workspace, *readable}
+    # An operator who names a home as workspace or readable means it; Sayso's own state is never meant.
+    hidden = [path for path in _paths((*_ALWAYS_MASKED, *homes)) if path not in shown]
+    masked = {*own, *hidden, *_paths(settings.masked)} - {"/"}
+    return SandboxPlan(
+        backend=(overrides.backend or settings.backend).value,
+        workspace=workspace,
+        writable=() if read_only else (workspace,),
+        readable=tuple(sorted({*readable, workspace} if read_only else readable)),
+        masked=tuple(sorted(masked)),
+        network=settings.network,
+        env=_base_environment(exec_settings, workspace, account),
+        limits=Limits(
+            timeout_s=min(timeout_s or exec_settings.timeout_seconds, exec_settings.timeout_seconds),
+            output_bytes=exec_settings.max_output_bytes,
+        ),
+        user=account,
+    )
+
+
+def digest(plan: SandboxPlan) -> str:
+    """Return what tells this plan from every other."""
+    text = json.dumps(asdict(plan), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def visible(plan: SandboxPlan, path: str) -> bool:
+    """Tell whether the sandbox shows what the host has at this path; the nearest rule above it decides."""
+    path = normpath(path)
+    shown = dict.fromkeys((*plan.readable, *plan.writable), True)
+    rules = {"/": True} | dict.fromkeys(PRIVATE, False) | shown | dict.fromkeys(plan.masked, False)
+    above = [rule for rule in rules if _within(path, rule)]
+    return path.startswith("/") and rules[max(above, key=len)]
+
+
+def environment(bound: BoundCommand, user: str) -> Mapping[str, str]:
+    """Return the whole environment of a run: the plan's, what the agent added, what it may not choose."""
+    names = {"USER": user, "LOGNAME": user}
+    return {**names, **dict(bound.plan.env), **dict(bound.env), "SAYSO_SESSION": bound.session}
+
+
+def _base_environment(
+    settings: ExecSettings, workspace: str, account: str | None
+) -> tuple[tuple[str, str], ...]:
+    names = {"USER": account, "LOGNAME": account} if account else {}
+    base = {
+        "PATH": ":".join((*settings.path_prepend, *SYSTEM_PATH)),
+        "HOME": workspace,
+        **names,
+        "LANG": "C.UTF-8",
+        "TERM": "dumb",
+        "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
+    }
+    return tuple(base.items())
+
+
+def _paths(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(normpath(path) for path in paths)
+
+
+def _within(path: str, directory: str) -> bool:
+    return directory in ("/", path) or path.startswith(f"{directory}/")
+
+
+def _refuse_own_state(readable: Iterable[str], own: Sequence[str]) -> None:
+    for path in readable:
+        for secret in own:
+            if _within(path, secret):
+                raise ConfigError(
+                    f"sandboxing.readable: {path} lies in {secret}, which belongs to Sayso itself and is "
+                    "never shown to a sandbox; remove it from the list"
+                )
