@@ -1,0 +1,133 @@
+"""What the operator may call."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from adapters.ingress import params as p
+from adapters.ingress.jsonrpc import Code, RpcError
+from core.model.principal import Reviewer
+from core.model.request import Answer
+from core.ports import Console
+
+Subscribe = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCall:
+    """One call of the operator; `subscribe` starts the events of this connection."""
+
+    console: Console
+    reviewer: Reviewer
+    subscribe: Subscribe
+
+
+Params = Mapping[str, Any]
+Result = dict[str, Any] | list[dict[str, Any]]
+
+
+async def _resolve(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.Resolve, params)
+    return await ctx.console.resolve(asked.id, Answer(asked.decision), ctx.reviewer, asked.reason)
+
+
+async def _pending(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.console.pending()
+
+
+async def _history(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.history(p.read(p.Listing, params).limit)
+
+
+async def _show(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.show(p.read(p.ById, params).id)
+
+
+async def _cancel(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.cancel(p.read(p.ById, params).id, ctx.reviewer)
+
+
+async def _explain(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.explain(p.read(p.Row, params).row)
+
+
+async def _tools(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.tools(p.read(p.Row, params).row)
+
+
+async def _audit_tail(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.audit_tail(p.read(p.Listing, params).limit)
+
+
+async def _audit_verify(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.console.audit_verify()
+
+
+async def _agent_add(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.add_agent(p.read(p.AgentName, params).agent)
+
+
+async def _agent_list(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.console.agents()
+
+
+async def _agent_revoke(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.revoke_agent(p.read(p.AgentName, params).agent)
+
+
+async def _lock(ctx: OperatorCall, params: Params) -> Result:
+    locked = p.read(p.Lock, params).locked
+    return await ctx.console.set_locked(locked=locked, reviewer=ctx.reviewer)
+
+
+async def _web_link(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.console.web_link()
+
+
+async def _status(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.console.status()
+
+
+async def _subscribe(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    await ctx.subscribe()
+    return {"subscribed": True}
+
+
+async def _not_available(ctx: OperatorCall, params: Params) -> Result:
+    del ctx, params
+    raise RpcError(Code.NOT_AVAILABLE, "this method is not available in this version of Sayso")
+
+
+OperatorMethod = Callable[[OperatorCall, Params], Awaitable[Result]]
+
+OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
+    "exec.approval.resolve": _resolve,
+    "exec.approval.list": _pending,
+    "request.history": _history,
+    "request.show": _show,
+    "request.cancel": _cancel,
+    "policy.explain": _explain,
+    "policy.tools": _tools,
+    "audit.tail": _audit_tail,
+    "audit.verify": _audit_verify,
+    "agent.add": _agent_add,
+    "agent.list": _agent_list,
+    "agent.revoke": _agent_revoke,
+    "lock.set": _lock,
+    "web.link": _web_link,
+    "daemon.status": _status,
+    "events.subscribe": _subscribe,
+    "exec.approvals.get": _not_available,
+    "exec.approvals.set": _not_available,
+    "exec.approvals.node.get": _not_available,
+    "exec.approvals.node.set": _not_available,
+    "session.elevated.set": _not_available,
+}

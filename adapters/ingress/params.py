@@ -1,0 +1,254 @@
+"""The parameters of every method, validated; nothing is converted and nothing unknown is accepted."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
+from pydantic.alias_generators import to_camel
+
+from adapters.ingress.jsonrpc import Code, RpcError
+from core.model.call import EXEC, CommandText, ToolCall
+from core.model.principal import Claims
+from core.model.session import SessionKey
+
+
+def _no_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("must not contain a NUL character")
+    return text
+
+
+def _absolute(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError(f"must be an absolute path, not {text!r}")
+    return text
+
+
+def _variable(name: str) -> str:
+    if not name or "=" in name:
+        raise ValueError("names of variables are not empty and contain no =")
+    return _no_nul(name)
+
+
+def _base64(text: str) -> str:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("must be base64") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_no_nul)]
+NonEmpty = Annotated[Text, Field(min_length=1)]
+Directory = Annotated[Text, AfterValidator(_absolute)]
+Variable = Annotated[str, AfterValidator(_variable)]
+Base64 = Annotated[str, AfterValidator(_base64)]
+RequestId = Annotated[Text, Field(min_length=1, max_length=128)]
+Limit = Annotated[int, Field(ge=1, le=1000)]
+WEEK_S = 7 * 86_400
+
+
+class Params(BaseModel):
+    """The parameters of one method."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, alias_generator=to_camel, allow_inf_nan=False
+    )
+
+
+class NoParams(Params):
+    """A method without parameters."""
+
+
+class Hello(Params):
+    """`hello`."""
+
+    token: NonEmpty
+    role: Literal["agent", "operator"] = "agent"
+
+
+class ClaimParams(Params):
+    """What an agent says about itself."""
+
+    provider: str | None = None
+    model: str | None = None
+    depth: Annotated[int, Field(ge=0, le=1000)] = 0
+    sandboxed: bool = False
+
+    def value(self) -> Claims:
+        """Return the claims as the core knows them."""
+        return Claims(self.provider, self.model, self.depth, self.sandboxed)
+
+
+class SessionParams(Params):
+    """What every call of an agent may say of where it comes from."""
+
+    session: NonEmpty | None = None
+    claims: ClaimParams = ClaimParams()
+
+    def session_of(self, agent: str) -> SessionKey:
+        """Return the session named, or the agent's main one; one of another agent is refused."""
+        if self.session is None:
+            return SessionKey.main(agent)
+        try:
+            key = SessionKey.parse(self.session)
+        except ValueError as error:
+            raise RpcError(Code.INVALID_PARAMS, str(error), field="session") from None
+        if key.agent != agent:
+            message = f"session {self.session!r} belongs to another agent; this token is the one of {agent!r}"
+            raise RpcError(Code.INVALID_PARAMS, message, field="session")
+        return key
+
+
+class CommandParams(SessionParams):
+    """A command: a shell line or an argv, and where and how to run it."""
+
+    command: NonEmpty | None = None
+    argv: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = None
+    cwd: Directory | None = None
+    cwd_preferred: bool = False
+    env: dict[Variable, Text] = Field(default_factory=dict)
+    stdin: Base64 | None = None
+    timeout_seconds: Annotated[float, Field(gt=0, le=WEEK_S)] | None = None
+    elevated: Literal["on", "ask", "full", "off"] | None = None
+
+    def text(self) -> CommandText | None:
+        """Return the command, or None where the call names none."""
+        if self.command is None and self.argv is None:
+            return None
+        return CommandText(
+            line=self.command,
+            argv=self.argv or (),
+            cwd=self.cwd,
+            cwd_preferred=self.cwd_preferred,
+            env=tuple(sorted(self.env.items())),
+            stdin=base64.b64decode(self.stdin) if self.stdin is not None else None,
+            timeout_s=self.timeout_seconds,
+        )
+
+    def _require_one_command(self) -> None:
+        if self.command is not None and self.argv is not None:
+            raise ValueError("command and argv exclude each other; send one")
+        if self.command is not None and not self.command.strip():
+            raise ValueError("command is empty")
+        if self.argv is not None and not self.argv[0]:
+            raise ValueError("argv names no program")
+
+
+class ExecRun(CommandParams):
+    """`exec.run`; with `detach` the answer is the first outcome that is final or waits for a person."""
+
+    approval_id: RequestId | None = None
+    detach: bool = False
+
+    @model_validator(mode="after")
+    def _one_command(self) -> ExecRun:
+        self._require_one_command()
+        if self.text() is None:
+            raise ValueError("command or argv is missing")
+        if self.detach and self.approval_id is not None:
+            raise ValueError("detach and approvalId exclude each other; an approved call does not wait")
+        return self
+
+    def call(self, agent: str) -> ToolCall:
+        """Return the call."""
+        return ToolCall(EXEC, self.session_of(agent), self.claims.value(), self.text(), {}, self.elevated)
+
+
+class ToolCheck(SessionParams):
+    """`tool.check`; without `wait` a question that people must answer is returned as pending."""
+
+    tool: NonEmpty
+    args: dict[str, Any] = Field(default_factory=dict)
+    wait: bool = True
+
+    def call(self, agent: str) -> ToolCall:
+        """Return the call."""
+        return ToolCall(self.tool, self.session_of(agent), self.claims.value(), None, self.args)
+
+
+class ApprovalRequest(CommandParams):
+    """`exec.approval.request`: about a command, or about a tool with arguments."""
+
+    tool: NonEmpty | None = None
+    args: dict[str, Any] = Field(default_factory=dict)
+    two_phase: bool = False
+
+    @model_validator(mode="after")
+    def _one_subject(self) -> ApprovalRequest:
+        self._require_one_command()
+        command = self.text() is not None
+        if command is (self.tool is not None):
+            raise ValueError("send one of command, argv and tool")
+        if command and self.args:
+            raise ValueError("args belong to tool; a command has argv")
+        return self
+
+    def call(self, agent: str) -> ToolCall:
+        """Return the call."""
+        session, claims = self.session_of(agent), self.claims.value()
+        return ToolCall(self.tool or EXEC, session, claims, self.text(), self.args, self.elevated)
+
+
+class ById(Params):
+    """Methods about one request."""
+
+    id: RequestId
+
+
+class Resolve(Params):
+    """`exec.approval.resolve`."""
+
+    id: RequestId
+    decision: Literal["allow-once", "allow-always", "deny"]
+    reason: Annotated[Text, Field(max_length=2000)] | None = None
+
+
+class Listing(Params):
+    """Methods that list the newest."""
+
+    limit: Limit = 50
+
+
+class Row(Params):
+    """`policy.explain` and `policy.tools`: an input row of interfaces."""
+
+    row: dict[str, Any]
+
+
+class AgentName(Params):
+    """Methods about one agent."""
+
+    agent: NonEmpty
+
+
+class Lock(Params):
+    """`lock.set`."""
+
+    locked: bool
+
+
+P = TypeVar("P", bound=Params)
+
+
+def read(model: type[P], params: Mapping[str, Any]) -> P:
+    """Validate parameters; raises RpcError that names the field."""
+    try:
+        return model.model_validate(dict(params))
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def _refusal(error: ValidationError) -> RpcError:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = ".".join(str(part) for part in first["loc"] if part != "[key]") or None
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        message = "is not a parameter of this method"
+    elif first["type"] == "missing":
+        message = "is missing"
+    return RpcError(Code.INVALID_PARAMS, f"{field}: {message}" if field else message, field=field)

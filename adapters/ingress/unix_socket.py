@@ -1,0 +1,144 @@
+"""The Unix socket on which agents ask and the operator decides."""
+
+from __future__ import annotations
+
+import asyncio
+import grp
+import os
+import socket
+import stat
+import struct
+from pathlib import Path
+
+from adapters.ingress.connection import Connection, Service
+from core.errors import StartError
+from core.model.principal import PeerCredentials
+from core.ports import AgentDesk, Console, Gatekeeper
+
+PATH_LIMIT = 107
+_BACKLOG = 128
+_CREDENTIALS = struct.Struct("3i")
+
+
+class UnixSocketIngress:
+    """Listens on a socket that only its owner (and `group`, where one is given) can open."""
+
+    def __init__(
+        self,
+        path: Path,
+        gatekeeper: Gatekeeper,
+        desk: AgentDesk,
+        console: Console,
+        *,
+        group: str | None = None,
+    ) -> None:
+        self._path = path
+        self._group = group
+        self._service = Service(gatekeeper, desk, console)
+        self._server: asyncio.Server | None = None
+        self._inode: int | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Listen; raises StartError where that cannot be."""
+        sock = _bind(self._path, self._group)
+        self._inode = self._path.stat().st_ino
+        self._server = await asyncio.start_unix_server(self._connected, sock=sock, backlog=_BACKLOG)
+
+    async def close(self) -> None:
+        """Stop listening and end every connection; safe to call twice."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._remove()
+        connections = tuple(self._connections)
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer = _peer_of(writer.get_extra_info("socket"))
+        connection = Connection(self._service, reader, writer, peer)
+        task = asyncio.create_task(connection.serve(), name=f"socket pid {peer.pid}")
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+
+    def _remove(self) -> None:
+        if self._path.exists() and self._path.stat().st_ino == self._inode:
+            self._path.unlink()
+
+
+def _peer_of(sock: socket.socket) -> PeerCredentials:
+    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return PeerCredentials(*_CREDENTIALS.unpack(raw))
+
+
+def _bind(path: Path, group: str | None) -> socket.socket:
+    length = len(os.fsencode(path))
+    if length > PATH_LIMIT:
+        raise StartError(
+            f"the socket's path has {length} bytes and may have {PATH_LIMIT}: {path}; "
+            "set a shorter SAYSO_HOME"
+        )
+    group_id = _group_id(group)
+    _clear(path)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        os.fchmod(sock.fileno(), 0o600)  # before bind: the file never exists with a wider mode
+        sock.bind(os.fspath(path))
+    except OSError as error:
+        sock.close()
+        raise StartError(f"cannot listen on {path}: {error.strerror}") from error
+    if group_id is not None:
+        _share(sock, path, group_id)
+    return sock
+
+
+def _share(sock: socket.socket, path: Path, group_id: int) -> None:
+    try:
+        os.chown(path, -1, group_id)
+        path.chmod(0o660)
+    except OSError as error:
+        sock.close()
+        path.unlink(missing_ok=True)
+        raise StartError(
+            f"cannot give {path} to group {group_id}: {error.strerror}; is the daemon's user in it?"
+        ) from error
+
+
+def _group_id(group: str | None) -> int | None:
+    if group is None:
+        return None
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise StartError(f"the socket's group {group!r} does not exist on this machine") from None
+
+
+def _clear(path: Path) -> None:
+    """Remove a socket that nobody answers on; anything else stays and is an error."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StartError(f"cannot listen on {path}: {error.strerror}") from error
+    if not stat.S_ISSOCK(mode):
+        raise StartError(f"{path} is in the way: it is not a socket; move it, then start again")
+    if _answered(path):
+        raise StartError(f"another daemon answers on {path}; stop it first, or set another SAYSO_HOME")
+    path.unlink(missing_ok=True)
+
+
+def _answered(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            return False
+        except BlockingIOError:
+            return True  # its queue is full, so somebody has it
+        except OSError as error:
+            raise StartError(f"cannot tell who has {path}: {error.strerror}") from error
+    return True
