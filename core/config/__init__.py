@@ -1,0 +1,141 @@
+"""The configuration, as validated values (text 002 §16). No file access here: `bot.config` reads files.
+
+Keys are camelCase; snake_case is accepted. Every model is frozen and refuses unknown keys.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from core.config.agents import (
+    AgentDefaults,
+    AgentPin,
+    Agents,
+    AgentSettings,
+    AgentTools,
+    SubagentSettings,
+)
+from core.config.choices import (
+    AskFallback,
+    AskMode,
+    ExecHost,
+    ExecSecurity,
+    ProfileName,
+    SandboxBackend,
+    SandboxMode,
+    Scope,
+    Unanalysable,
+)
+from core.config.exec import AllowlistRule, ExecOverrides, ExecSettings, SafeBinProfile
+from core.config.people import (
+    ApprovalSettings,
+    ChannelSettings,
+    DiscordSettings,
+    ExecApprovals,
+    OperatorSettings,
+    RouteTarget,
+    SlackSettings,
+    TelegramSettings,
+    TerminalSettings,
+    WebSettings,
+)
+from core.config.sandboxing import DockerSettings, SandboxOverrides, SandboxSettings
+from core.config.section import AbsolutePath, NonEmpty, PathOnThisMachine, Secret, Section
+from core.config.tools import (
+    AskRules,
+    BrowserRules,
+    ElevatedSettings,
+    FsSettings,
+    GroupSettings,
+    PathRules,
+    ProviderTools,
+    SandboxTools,
+    SubagentTools,
+    ToolLists,
+    ToolSettings,
+    WebFetchRules,
+)
+
+__all__ = [
+    "AbsolutePath",
+    "AgentDefaults",
+    "AgentPin",
+    "AgentSettings",
+    "AgentTools",
+    "Agents",
+    "AllowlistRule",
+    "ApprovalSettings",
+    "AskFallback",
+    "AskMode",
+    "AskRules",
+    "BrowserRules",
+    "ChannelSettings",
+    "Config",
+    "DiscordSettings",
+    "DockerSettings",
+    "ElevatedSettings",
+    "ExecApprovals",
+    "ExecHost",
+    "ExecOverrides",
+    "ExecSecurity",
+    "ExecSettings",
+    "FsSettings",
+    "GroupSettings",
+    "LogSettings",
+    "NonEmpty",
+    "OperatorSettings",
+    "PathOnThisMachine",
+    "PathRules",
+    "ProfileName",
+    "ProviderTools",
+    "RouteTarget",
+    "SafeBinProfile",
+    "SandboxBackend",
+    "SandboxMode",
+    "SandboxOverrides",
+    "SandboxSettings",
+    "SandboxTools",
+    "Scope",
+    "Secret",
+    "Section",
+    "SlackSettings",
+    "SubagentSettings",
+    "SubagentTools",
+    "TelegramSettings",
+    "TerminalSettings",
+    "ToolLists",
+    "ToolSettings",
+    "Unanalysable",
+    "WebFetchRules",
+    "WebSettings",
+]
+
+
+class LogSettings(Section):
+    """`log`."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Config(Section):
+    """The whole configuration; an empty file is a valid one."""
+
+    tools: ToolSettings = ToolSettings()
+    agents: Agents = Agents()
+    groups: dict[str, dict[str, GroupSettings]] = Field(default_factory=dict)
+    approvals: ApprovalSettings = ApprovalSettings()
+    sandboxing: SandboxSettings = SandboxSettings()
+    channels: ChannelSettings = ChannelSettings()
+    operator: OperatorSettings = OperatorSettings()
+    log: LogSettings = LogSettings()
+
+    def agent(self, agent_id: str) -> AgentSettings:
+        """Return the settings of an agent, or the defaults for one that has no section."""
+        return self.agents.by_id.get(agent_id, AgentSettings())
+
+    @property
+    def exec(self) -> ExecSettings:
+        """`tools.exec`, or its defaults where the section is absent."""
+        return self.tools.exec or ExecSettings()

@@ -1,0 +1,105 @@
+"""Which tools an agent may use, and with what: `tools`."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from core.config.choices import ProfileName
+from core.config.exec import ExecSettings
+from core.config.section import NonEmpty, Section
+
+
+class PathRules(Section):
+    """`tools.read` and `tools.write`."""
+
+    allow: tuple[NonEmpty, ...] = ()
+    deny: tuple[NonEmpty, ...] = ()
+    max_size_bytes: int = Field(default=10 * 1024 * 1024, ge=0)
+
+
+class BrowserRules(Section):
+    """`tools.browser`."""
+
+    enabled: bool = True
+    allowed_origins: tuple[NonEmpty, ...] = ()
+    denied_origins: tuple[NonEmpty, ...] = ()
+
+
+class WebFetchRules(Section):
+    """`tools.web_fetch`."""
+
+    enabled: bool = True
+    allowed_domains: tuple[NonEmpty, ...] = ()
+    denied_domains: tuple[NonEmpty, ...] = ()
+    max_response_bytes: int = Field(default=5 * 1024 * 1024, ge=0)
+    follow_redirects: bool = True
+
+
+class FsSettings(Section):
+    """`tools.fs`: its presence adds read, write and edit to the profile."""
+
+    workspace_only: bool = False
+
+
+class ElevatedSettings(Section):
+    """`tools.elevated`: who may turn elevation on."""
+
+    enabled: bool = False
+    allow_from: tuple[NonEmpty, ...] = ()
+
+
+class ToolLists(Section):
+    """Allow and deny lists over tool names, groups and patterns; an empty allow list filters nothing."""
+
+    allow: tuple[NonEmpty, ...] = ()
+    also_allow: tuple[NonEmpty, ...] = ()
+    deny: tuple[NonEmpty, ...] = ()
+
+
+class ProviderTools(ToolLists):
+    """`tools.byProvider.<providerId>`."""
+
+    profile: ProfileName | None = None
+
+
+class SandboxTools(Section):
+    """`tools.sandbox`: the lists that hold for sandboxed agents."""
+
+    tools: ToolLists = ToolLists()
+
+
+class SubagentTools(Section):
+    """`tools.subagents`: the lists that hold for spawned agents."""
+
+    tools: ToolLists = ToolLists()
+
+
+class AskRules(Section):
+    """`tools.ask`: calls that are put to a person."""
+
+    tools: tuple[NonEmpty, ...] = ()
+    paths: tuple[NonEmpty, ...] = ()
+    domains: tuple[NonEmpty, ...] = ()
+
+
+class ToolSettings(ToolLists):
+    """`tools`: the global policy."""
+
+    profile: ProfileName = ProfileName.FULL
+    by_provider: dict[str, ProviderTools] = Field(default_factory=dict)
+    ask: AskRules = AskRules()
+    exec: ExecSettings | None = None
+    fs: FsSettings | None = None
+    read: PathRules = PathRules()
+    write: PathRules = PathRules()
+    browser: BrowserRules = BrowserRules()
+    web_fetch: WebFetchRules = Field(default=WebFetchRules(), alias="web_fetch")
+    elevated: ElevatedSettings = ElevatedSettings()
+    sandbox: SandboxTools = SandboxTools()
+    subagents: SubagentTools = SubagentTools()
+
+
+class GroupSettings(Section):
+    """`groups.<channel>.<id>`: what holds for sessions of one chat group."""
+
+    tools: ToolLists = ToolLists()
