@@ -21,10 +21,24 @@ class Ledger:
         self._store = store
         self._waiters: dict[str, set[asyncio.Queue[Request]]] = defaultdict(set)
         self._feeds: set[asyncio.Queue[Change]] = set()
+        self._commits: set[asyncio.Task[bool]] = set()
         self.on_commit: list[Callable[[Change], None]] = []
 
     async def commit(self, change: Change) -> bool:
-        """Apply a change; False where the request was not in the expected state any more."""
+        """Apply a change; False where the request was not in the expected state any more.
+
+        A caller that is cancelled stops waiting; the change, and telling everyone of it, still happen.
+        """
+        task = asyncio.create_task(self._commit(change), name=f"commit-{change.request.short_id}")
+        self._commits.add(task)
+        task.add_done_callback(self._commits.discard)
+        return await asyncio.shield(task)
+
+    async def close(self) -> None:
+        """Wait for the commits that are under way."""
+        await asyncio.gather(*self._commits, return_exceptions=True)
+
+    async def _commit(self, change: Change) -> bool:
         if not await self._store.commit(change):
             return False
         for waiter in self._waiters.get(change.request.id, ()):

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from core.model.plan import RunResult, RunStatus
@@ -147,7 +147,8 @@ def failed(request: Request, reason: str, channels: Channels, now: int) -> Chang
 def mismatched(request: Request, reason: str, channels: Channels, now: int) -> Change:
     """Record that nothing ran, because it was no longer what had been decided."""
     outcome = {"reason": reason}
-    return _ended(request, State.DENIED, "run.refused", outcome, channels, now, outcome)
+    change = _ended(request, State.DENIED, "run.refused", outcome, channels, now, outcome)
+    return replace(change, expect=frozenset({request.state}))
 
 
 def interrupted(request: Request, reason: str, channels: Channels, now: int) -> Change:
@@ -212,6 +213,7 @@ def _agent(request: Request) -> str:
 
 def _admission(request: Request) -> dict[str, Any]:
     return {
+        "peer": asdict(request.peer) if request.peer else None,
         "kind": request.kind.value,
         "tool": request.call.tool,
         "session": str(request.call.session),

@@ -11,7 +11,7 @@ from core.model.call import ToolCall
 from core.model.command import Placement
 from core.model.decision import Obligation
 from core.model.plan import Binding
-from core.model.principal import Reviewer
+from core.model.principal import PeerCredentials, Reviewer
 
 
 class RequestKind(StrEnum):
@@ -111,6 +111,7 @@ class Request:
     started_at: int | None = None
     ended_at: int | None = None
     outcome: dict[str, Any] | None = None
+    peer: PeerCredentials | None = None
 
     @property
     def short_id(self) -> str:

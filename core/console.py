@@ -1,0 +1,264 @@
+"""What the operator may see and do. Everything it returns is plain JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from core.approvals.card import outcome_of, settled_line
+from core.approvals.ledger import Ledger
+from core.approvals.service import Approvals
+from core.audit import verify
+from core.credentials import Credentials
+from core.errors import RequestError, UnknownRequest
+from core.explain import explain, read_row
+from core.judge import Judge
+from core.model.principal import Reviewer
+from core.model.request import (
+    Answer,
+    AuditEvent,
+    ChainedEvent,
+    Change,
+    Request,
+    Review,
+    State,
+)
+from core.policy.pipeline import tools_row
+from core.ports import Clock, Store
+from core.runs import Runs
+
+MIN_PREFIX = 8
+NOTIFICATIONS = {
+    "approval.requested": "exec.approval.requested",
+    "approval.approved": "exec.approval.resolved",
+    "approval.fallback": "exec.approval.resolved",
+    "approval.denied": "exec.approval.resolved",
+    "approval.expired": "exec.approval.expired",
+    "approval.withdrawn": "exec.approval.withdrawn",
+    "run.started": "exec.running",
+    "run.finished": "exec.finished",
+    "run.failed": "exec.finished",
+    "run.interrupted": "exec.finished",
+    "run.refused": "exec.denied",
+    "request.denied": "exec.denied",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Daemon:
+    """What wiring knows and the operator may ask for."""
+
+    status: Callable[[], dict[str, Any]]
+    web_link: Callable[[], tuple[str, int]] | None
+
+
+class OperatorConsole:
+    """Answers the operator; see `core.ports.Console` for what each method gives."""
+
+    def __init__(
+        self,
+        store: Store,
+        approvals: Approvals,
+        ledger: Ledger,
+        runs: Runs,
+        credentials: Credentials,
+        judge: Judge,
+        clock: Clock,
+        daemon: Daemon,
+    ) -> None:
+        self._store = store
+        self._approvals = approvals
+        self._ledger = ledger
+        self._runs = runs
+        self._credentials = credentials
+        self._judge = judge
+        self._clock = clock
+        self._daemon = daemon
+
+    async def pending(self) -> list[dict[str, Any]]:
+        """List what waits, oldest first."""
+        return [summary(request) for request in await self._store.in_states(State.WAITING)]
+
+    async def history(self, limit: int) -> list[dict[str, Any]]:
+        """List what was decided, newest first."""
+        running = await self._store.in_states(State.APPROVED, State.RUNNING)
+        ended = await self._store.recent(limit)
+        return [summary(request) for request in (*reversed(running), *ended)][:limit]
+
+    async def show(self, request_id: str) -> dict[str, Any]:
+        """Tell everything about one request."""
+        request = await self._find(request_id)
+        async with aclosing(self._store.events()) as events:
+            record = [_event(chained) async for chained in events if chained.event.request_id == request.id]
+        copies = await self._store.copies(request.id)
+        return {
+            **summary(request),
+            "outcome": outcome_of(request).to_json(),
+            "verdict": request.verdict,
+            "always": {"words": list(request.always.words), "why": request.always.why},
+            "binding": request.binding.digest,
+            "copies": [{"channel": channel, "ref": ref} for channel, ref in copies],
+            "record": record,
+        }
+
+    async def resolve(
+        self, request_id: str, answer: Answer, reviewer: Reviewer, reason: str | None
+    ) -> dict[str, Any]:
+        """Decide as the operator."""
+        request = await self._find(request_id)
+        reviewed = await self._approvals.review(Review(request.id, answer, reviewer, reason))
+        now = await self._store.request(request.id)
+        state = (now or request).state.value
+        return {"accepted": reviewed.accepted, "text": reviewed.text, "id": request.id, "state": state}
+
+    async def cancel(self, request_id: str, reviewer: Reviewer) -> dict[str, Any]:
+        """End a run."""
+        request = await self._find(request_id)
+        accepted = self._runs.cancel(request.id, f"ended by {reviewer}")
+        text = "Ending the run." if accepted else f"It does not run; it is {request.state.value}."
+        return {"accepted": accepted, "text": text, "id": request.id}
+
+    async def agents(self) -> list[dict[str, Any]]:
+        """List agents."""
+        return [
+            {"id": record.id, "createdAt": record.created_at, "revokedAt": record.revoked_at}
+            for record in await self._store.agents()
+        ]
+
+    async def add_agent(self, agent: str) -> dict[str, Any]:
+        """Mint a token; the only time it is told."""
+        return {"id": agent, "token": await self._credentials.mint(agent, "operator")}
+
+    async def revoke_agent(self, agent: str) -> dict[str, Any]:
+        """End an agent's token at once."""
+        await self._credentials.revoke(agent, "operator")
+        return {"id": agent, "revoked": True}
+
+    async def explain(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a row of `explain` against the configuration and allowlist in force."""
+        asked = read_row(row)
+        if asked.config is not None:
+            raise RequestError("config is for `sayso explain` without the daemon", field="config")
+        learned = await self._store.learned(asked.agent or "main")
+        return await asyncio.to_thread(explain, self._judge, asked, learned)
+
+    async def tools(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer a row of `tools` likewise."""
+        return tools_row(self._judge.config, row)
+
+    async def audit_tail(self, limit: int) -> list[dict[str, Any]]:
+        """Return the newest audit events, oldest first."""
+        head, _ = await self._store.head()
+        async with aclosing(self._store.events(max(0, head - limit))) as events:
+            tail: deque[ChainedEvent] = deque([event async for event in events], maxlen=limit)
+        return [_event(chained) for chained in tail]
+
+    async def audit_verify(self) -> dict[str, Any]:
+        """Recompute the chain."""
+        async with aclosing(self._store.events()) as events:
+            found = await verify(events, await self._store.head())
+        return {
+            "ok": found.ok,
+            "events": found.events,
+            "head": found.head,
+            "brokenAt": found.broken_at,
+            "problem": found.problem,
+        }
+
+    async def set_locked(self, *, locked: bool, reviewer: Reviewer) -> dict[str, Any]:
+        """Pull or release the kill switch: locked, nothing starts, what runs ends, what waits is withdrawn."""
+        kind = "daemon.locked" if locked else "daemon.unlocked"
+        event = AuditEvent(self._clock.now(), kind, f"person:{reviewer.channel}:{reviewer.id}")
+        await self._store.set_locked(locked=locked, event=event)
+        if not locked:
+            return {"locked": False, "text": "Unlocked: requests are decided again."}
+        await self._runs.stop_all(f"locked by {reviewer}")
+        waiting = await self._store.in_states(State.WAITING, State.APPROVED)
+        for request in waiting:
+            await self._approvals.withdraw(request)
+        text = f"Locked: every request is denied; {len(waiting)} open questions were withdrawn."
+        return {"locked": True, "text": text}
+
+    async def web_link(self) -> dict[str, Any]:
+        """Make a one-time login link."""
+        if self._daemon.web_link is None:
+            raise RequestError(
+                "the page is off; set channels.web.enabled: true and restart", field="channels.web"
+            )
+        url, expires_at = self._daemon.web_link()
+        return {"url": url, "expiresAt": expires_at}
+
+    async def status(self) -> dict[str, Any]:
+        """Tell how the daemon is."""
+        return {
+            **self._daemon.status(),
+            "waiting": len(await self._store.in_states(State.WAITING)),
+            "running": len(self._runs),
+            "locked": await self._store.locked(),
+        }
+
+    async def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield a notification for each event from now on."""
+        async with aclosing(self._ledger.feed()) as feed:
+            async for change in feed:
+                for notification in _notifications(change):
+                    yield notification
+
+    async def _find(self, prefix: str) -> Request:
+        if len(prefix) < MIN_PREFIX:
+            raise UnknownRequest(
+                f"id {prefix!r} is too short; give at least {MIN_PREFIX} characters", field="id"
+            )
+        found = await self._store.by_prefix(prefix)
+        if not found:
+            raise UnknownRequest(f"no request has an id that begins with {prefix[:40]!r}", field="id")
+        if len(found) > 1:
+            several = ", ".join(request.id for request in found)
+            raise UnknownRequest(f"{prefix} is ambiguous: {several}", field="id")
+        return found[0]
+
+
+def summary(request: Request) -> dict[str, Any]:
+    """Tell of a request what fits in a list."""
+    return {
+        "id": request.id,
+        "state": request.state.value,
+        "kind": request.kind.value,
+        "agent": request.call.agent,
+        "session": str(request.call.session),
+        "command": request.canonical,
+        "cwd": request.cwd,
+        "placement": request.placement.value,
+        "reason": request.verdict.get("reason"),
+        "rule": request.verdict.get("rule"),
+        "source": request.verdict.get("source"),
+        "where": request.verdict.get("where"),
+        "always": list(request.always.words),
+        "createdAt": request.created_at,
+        "deadline": request.deadline,
+        "endedAt": request.ended_at,
+        "decided": settled_line(request) if request.resolution else None,
+        "exitCode": (request.outcome or {}).get("exitCode"),
+    }
+
+
+def _event(chained: ChainedEvent) -> dict[str, Any]:
+    event = chained.event
+    return {
+        "seq": chained.seq,
+        "at": event.at,
+        "kind": event.kind,
+        "actor": event.actor,
+        "request": event.request_id,
+        "data": event.data,
+        "hash": chained.hash,
+    }
+
+
+def _notifications(change: Change) -> list[dict[str, Any]]:
+    known = [NOTIFICATIONS[event.kind] for event in change.events if event.kind in NOTIFICATIONS]
+    return [{"method": method, "params": summary(change.request)} for method in known]

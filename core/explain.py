@@ -1,0 +1,94 @@
+"""Answers a row of `explain`: the whole decision for one call, without asking, running or recording."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from core.errors import RequestError
+from core.judge import Judge
+from core.model.allowlist import AllowlistEntry
+from core.model.call import EXEC, CommandText, ToolCall
+from core.model.principal import Claims
+from core.model.session import SessionKey
+from core.model.verdict import Verdict
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class RowEntry:
+    """An allowlist entry that counts for one row alone."""
+
+    pattern: str = Field(min_length=1)
+    args: tuple[str, ...] | None = None
+    argPattern: str | None = None  # noqa: N815 - the key of the interface
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Row:
+    """An input row; all but one of command, argv and tool may be absent."""
+
+    id: str | int | None = None
+    tool: str | None = None
+    args: dict[str, Any] = Field(default_factory=dict)
+    command: str | None = None
+    argv: tuple[str, ...] | None = None
+    cwd: str | None = None
+    env: dict[str, str] = Field(default_factory=dict)
+    agent: str | None = None
+    session: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    depth: int = Field(default=0, ge=0)
+    sandboxed: bool = False
+    allowlist: tuple[RowEntry, ...] = ()
+    sender: dict[str, Any] | None = None
+    elevated: str | None = None
+    config: dict[str, Any] | None = None
+
+
+_ROW = TypeAdapter(Row)
+
+
+def read_row(row: Mapping[str, Any]) -> Row:
+    """Validate an input row; raises RequestError naming the field."""
+    try:
+        return _ROW.validate_python(dict(row))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise RequestError(f"{field}: {first['msg']}", field=field) from None
+
+
+def call_of(row: Row) -> ToolCall:
+    """Build the call that a row describes; raises RequestError where it describes none."""
+    if row.command is None and row.argv is None and row.tool is None:
+        raise RequestError("give one of command, argv and tool", field="command")
+    command = None
+    if row.command is not None or row.argv is not None:
+        command = CommandText(row.command, row.argv or (), row.cwd, env=tuple(row.env.items()))
+    try:
+        session = SessionKey.parse(row.session) if row.session else SessionKey.main(row.agent or "main")
+    except ValueError as error:
+        raise RequestError(str(error), field="session") from None
+    claims = Claims(row.provider, row.model, row.depth, row.sandboxed)
+    return ToolCall(row.tool or EXEC, session, claims, command, row.args, row.elevated)
+
+
+def explain(judge: Judge, row: Row, learned: Sequence[AllowlistEntry] = ()) -> dict[str, Any]:
+    """Decide what a row describes and tell everything about it."""
+    case = judge.examine(call_of(row))
+    own = tuple(
+        AllowlistEntry(
+            entry.pattern,
+            entry.args,
+            entry.argPattern,
+            case.placed.placement,
+            source=f"allowlist[{index}]",
+        )
+        for index, entry in enumerate(row.allowlist)
+    )
+    verdict: Verdict = judge.verdict(case, (*learned, *own))
+    return {"id": row.id, **verdict.to_json()}

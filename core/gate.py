@@ -1,0 +1,223 @@
+"""The path of every request, top to bottom.
+
+1 tool policy, 2 exec security and 3 placement are decided together by `core.judge` from facts gathered
+first; 4 approval asks people; 5 the grant is issued and used up in the transaction that records the start;
+6 the run checks the binding a last time; 7 the outcome goes to the agent, the chats and the record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from core.approvals import lifecycle
+from core.approvals.card import card_of, outcome_of
+from core.approvals.ledger import Ledger
+from core.approvals.service import Approvals, without_route
+from core.errors import BindingMismatch, StoreError, UnknownRequest
+from core.judge import Case, Judge, identity_of
+from core.model.call import ToolCall
+from core.model.command import Placement
+from core.model.decision import Effect
+from core.model.outcome import Outcome, Status
+from core.model.plan import RunOrder
+from core.model.principal import Claims, PeerCredentials
+from core.model.request import Change, Request, RequestKind, State
+from core.model.session import SessionKey
+from core.model.verdict import Verdict
+from core.ports import Clock, Runner, RunObserver, Store
+from core.runs import Runs
+from core.shell.render import run_argv
+
+MIN_PREFIX = 8
+
+Locate = Callable[[str], str | None]
+
+
+class Gate:
+    """The policy enforcement point: nothing runs but through here."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        approvals: Approvals,
+        ledger: Ledger,
+        store: Store,
+        runs: Runs,
+        runners: Mapping[Placement, Runner],
+        clock: Clock,
+        locate: Locate,
+    ) -> None:
+        self._judge = judge
+        self._approvals = approvals
+        self._ledger = ledger
+        self._store = store
+        self._runs = runs
+        self._runners = runners
+        self._clock = clock
+        self._locate = locate
+
+    async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
+        """Decide, ask people where policy says so, run, and return the outcome."""
+        case, verdict = await self.consider(call)
+        request = self._request(case, verdict, RequestKind.RUN, peer)
+        if verdict.effect is Effect.DENY:
+            return await self._refuse(request)
+        if verdict.effect is Effect.ASK:
+            return await self._ask_and_follow(request, observer)
+        return await self._run(lifecycle.allowed(request, self._clock.now()), case, observer)
+
+    async def ask(self, call: ToolCall, peer: PeerCredentials | None) -> Outcome:
+        """Decide without running: allowed, denied, or pending with the id to wait for."""
+        case, verdict = await self.consider(call)
+        request = self._request(case, verdict, RequestKind.ASK, peer)
+        if verdict.effect is Effect.DENY:
+            return await self._refuse(request)
+        if verdict.effect is Effect.ASK:
+            return await self._put_to_people(request)
+        change = lifecycle.allowed(request, self._clock.now())
+        await self._ledger.commit(change)
+        return outcome_of(change.request)
+
+    async def wait(self, agent: str, request_id: str, observer: RunObserver) -> Outcome:
+        """Wait for the decision on the agent's own request; where it is one to run, run it too."""
+        request = await self._own(agent, request_id)
+        if request.state is State.WAITING:
+            observer.requested(card_of(request))
+        return await self._follow(request.id, observer)
+
+    async def run_approved(self, call: ToolCall, request_id: str, observer: RunObserver) -> Outcome:
+        """Run a call under the approval that `ask` got for it; it counts once, and the binding must match."""
+        request = await self._own(call.agent, request_id)
+        if request.state is not State.APPROVED:
+            return outcome_of(request)
+        case, verdict = await self.consider(call)
+        return await self._start(request, case, verdict, observer)
+
+    async def withdraw(self, agent: str, request_id: str) -> Outcome:
+        """Take back the agent's own waiting request."""
+        request = await self._own(agent, request_id)
+        await self._approvals.withdraw(request)
+        return outcome_of(await self._store.request(request.id) or request)
+
+    async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
+        """Tell an agent what holds for its session."""
+        probe = ToolCall("session_status", session, claims)
+        tools = self._judge.tools(identity_of(probe))
+        return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
+
+    async def consider(self, call: ToolCall) -> tuple[Case, Verdict]:
+        """Gather facts and decide, without a trace anywhere."""
+        case = await asyncio.to_thread(self._judge.examine, call)
+        learned = await self._store.learned(call.agent)
+        seen = await self._store.approved_before(call.agent, case.binding.digest)
+        locked = await self._store.locked()
+        return case, self._judge.verdict(case, learned, seen_before=seen, locked=locked)
+
+    async def fallback(self, request: Request) -> bool:
+        """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
+        case, verdict = await self.consider(request.call)
+        if verdict.effect is Effect.DENY or case.binding != request.binding:
+            return False
+        return self._judge.fallback_allows(case, await self._store.learned(request.call.agent))
+
+    async def _refuse(self, request: Request) -> Outcome:
+        """Refuse; where the refusal cannot be recorded it holds all the same."""
+        change = lifecycle.refused(request, self._clock.now())
+        try:
+            await self._ledger.commit(change)
+        except StoreError as error:
+            return replace(outcome_of(change.request), reason=f"{_reason(request)} (not recorded: {error})")
+        return outcome_of(change.request)
+
+    async def _ask_and_follow(self, request: Request, observer: RunObserver) -> Outcome:
+        asked = await self._put_to_people(request)
+        if asked.status is not Status.PENDING or asked.request_id is None:
+            return asked
+        card = await self._approvals.card(asked.request_id)
+        if card is not None:
+            observer.requested(card)
+        return await self._follow(asked.request_id, observer)
+
+    async def _put_to_people(self, request: Request) -> Outcome:
+        if not self._approvals.routes():
+            return await self._refuse(without_route(request))
+        return outcome_of(await self._approvals.ask(request))
+
+    async def _follow(self, request_id: str, observer: RunObserver) -> Outcome:
+        """Wait for the answer, then for the run; the first asker to see a yes starts it."""
+        beyond_waiting = tuple(state for state in State if state is not State.WAITING)
+        request = await self._ledger.until(request_id, *beyond_waiting)
+        if request.kind is RequestKind.ASK:
+            return outcome_of(request)
+        if request.state is State.APPROVED:
+            case, verdict = await self.consider(request.call)
+            return await self._start(request, case, verdict, observer)
+        return await self._until_ended(request.id, observer)
+
+    async def _start(self, request: Request, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
+        """Check policy, placement and binding again, then use up the grant and run."""
+        changed = request.binding.changed(case.binding)
+        if not changed and verdict.effect is not Effect.DENY:
+            return await self._run(lifecycle.started(request, self._clock.now()), case, observer)
+        why = f"it was approved, but by now {verdict.decision.reason}"
+        if changed:
+            why = str(BindingMismatch(changed))
+        refusal = lifecycle.mismatched(request, why, self._approvals.routes(), self._clock.now())
+        await self._ledger.commit(refusal)
+        return outcome_of(await self._store.request(request.id) or refusal.request)
+
+    async def _run(self, start: Change, case: Case, observer: RunObserver) -> Outcome:
+        """Record the start and hand the bound command to its runner; whoever comes second only watches."""
+        request = start.request
+        argv = run_argv(case.facts) if case.facts else ()
+        stdin = request.call.command.stdin if request.call.command else None
+        order = RunOrder(request.id, argv, case.bound, request.binding, stdin)
+        await self._runs.start(start, order, self._runners[case.placed.placement], observer)
+        return await self._until_ended(request.id, observer)
+
+    async def _until_ended(self, request_id: str, observer: RunObserver) -> Outcome:
+        with self._runs.watching(request_id, observer):
+            ended = await self._ledger.until(request_id, *(state for state in State if state.final))
+        return outcome_of(ended)
+
+    async def _own(self, agent: str, request_id: str) -> Request:
+        """Find an agent's own request; that others have one with this id is not told."""
+        found = [r for r in await self._store.by_prefix(request_id) if r.call.agent == agent]
+        if len(request_id) < MIN_PREFIX or not found:
+            raise UnknownRequest(f"no request of this agent has the id {request_id[:40]!r}", field="id")
+        if len(found) > 1:
+            raise UnknownRequest(f"several requests begin with {request_id}; give more of the id", field="id")
+        return found[0]
+
+    def _request(
+        self, case: Case, verdict: Verdict, kind: RequestKind, peer: PeerCredentials | None
+    ) -> Request:
+        now = self._clock.now()
+        row = verdict.to_json()
+        row["where"] = self._locate(verdict.decision.source)
+        timeout = self._judge.config.approvals.exec.timeout
+        return Request(
+            id=str(uuid.uuid4()),
+            kind=kind,
+            state=State.WAITING,
+            call=case.call,
+            canonical=case.bound.canonical,
+            cwd=case.bound.cwd,
+            placement=case.placed.placement,
+            sandbox=case.bound.plan.backend if case.placed.placement is Placement.SANDBOX else None,
+            verdict=row,
+            binding=case.binding,
+            created_at=now,
+            deadline=now + timeout,
+            always=verdict.always,
+            obligations=frozenset().union(*(decision.obligations for decision in verdict.trace)),
+            peer=peer,
+        )
+
+
+def _reason(request: Request) -> str:
+    return str(request.verdict.get("reason", "denied"))
