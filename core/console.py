@@ -170,7 +170,7 @@ class OperatorConsole:
         }
 
     async def set_locked(self, *, locked: bool, reviewer: Reviewer) -> dict[str, Any]:
-        """Pull or release the kill switch: locked, nothing starts, what runs ends, what waits is withdrawn."""
+        """Pull or release the kill switch: nothing starts, what runs ends, what waits is withdrawn."""
         kind = "daemon.locked" if locked else "daemon.unlocked"
         event = AuditEvent(self._clock.now(), kind, f"person:{reviewer.channel}:{reviewer.id}")
         await self._store.set_locked(locked=locked, event=event)

@@ -1,0 +1,74 @@
+"""The daemon: start in order, say `ready`, serve, stop in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bot.config import LoadedConfig, Overrides, load
+from bot.home import Home, held, prepare
+from bot.options import UpOptions
+from bot.wiring import Ready, assemble
+from core.errors import ConfigError, StartError
+
+EXIT_CONFIG = 78
+SLOWEST_STOP_S = 20.0
+
+log = logging.getLogger(__name__)
+
+
+def up(options: UpOptions) -> int:
+    """Run the daemon in the foreground until a signal ends it; returns the exit status."""
+    try:
+        loaded = load([Path(path) for path in options.config], env=os.environ, overrides=_overrides(options))
+        home = prepare(Path(os.environ.get("SAYSO_HOME") or Path.home() / ".sayso").absolute())
+        _log_to_stderr(loaded)
+        with held(home):
+            asyncio.run(_serve(loaded, home, Path(options.socket) if options.socket else home.socket))
+    except (ConfigError, StartError) as error:
+        print(f"sayso: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the last words of a daemon
+        return EXIT_CONFIG
+    return 0
+
+
+async def _serve(loaded: LoadedConfig, home: Home, socket: Path) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with AsyncExitStack() as stack:
+        ready = await assemble(stack, loaded, home, socket)
+        _announce(ready)
+        await stop.wait()
+        log.info("stopping")
+
+
+def _announce(ready: Ready) -> None:
+    page = f" page={ready.page}" if ready.page else ""
+    print(f"ready socket={ready.socket}{page}", flush=True)  # noqa: T201 - other programs wait for this line
+
+
+def _log_to_stderr(loaded: LoadedConfig) -> None:
+    logging.basicConfig(
+        level=loaded.config.log.level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+    for warning in loaded.warnings:
+        log.warning("%s", warning)
+
+
+def _overrides(options: UpOptions) -> Overrides:
+    return Overrides(
+        exec_security=options.exec_security,
+        exec_ask=options.exec_ask,
+        no_sandbox=options.no_sandbox,
+        allow_tools=options.allow_tools,
+        deny_tools=options.deny_tools,
+        profile=options.profile,
+        port=options.port,
+    )

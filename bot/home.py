@@ -1,0 +1,107 @@
+"""The state directory: who may see it, which daemon holds it, and the operator's token in it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.credentials import new_token
+from core.errors import StartError
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """`$SAYSO_HOME` and what lies in it."""
+
+    path: Path
+
+    @property
+    def database(self) -> Path:
+        """Requests, grants, allowlist, outbox and record."""
+        return self.path / "sayso.db"
+
+    @property
+    def socket(self) -> Path:
+        """Where agents and operators connect."""
+        return self.path / "sayso.sock"
+
+    @property
+    def output(self) -> Path:
+        """What runs printed, whole up to the limit."""
+        return self.path / "output"
+
+    @property
+    def operator_token(self) -> Path:
+        """The operator's token, readable by the daemon's user alone."""
+        return self.path / "operator.token"
+
+    def agent_token(self, agent: str) -> Path:
+        """Return where an agent's token may lie for local clients of the same user."""
+        return self.path / "agents" / f"{agent}.token"
+
+
+def prepare(path: Path) -> Home:
+    """Make the state directory, private to its user; raises StartError where it is not."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for below in ("agents", "output"):
+            (path / below).mkdir(mode=0o700, exist_ok=True)
+        found = path.stat()
+    except OSError as error:
+        raise StartError(
+            f"SAYSO_HOME {path} cannot be used: {error.strerror}; choose another directory"
+        ) from None
+    if found.st_uid != os.geteuid():
+        raise StartError(f"SAYSO_HOME {path} belongs to uid {found.st_uid}, not to the user who starts Sayso")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise StartError(f"SAYSO_HOME {path} is open to other users; close it: chmod 700 {path}")
+    return Home(path)
+
+
+@contextmanager
+def held(home: Home) -> Iterator[None]:
+    """Hold the state directory for this process alone; raises StartError where another daemon has it."""
+    descriptor = os.open(home.path / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            pid = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
+            raise StartError(
+                f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME to another directory"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def operator_token(home: Home) -> str:
+    """Return the operator's token, made on the first start."""
+    try:
+        return home.operator_token.read_text().strip()
+    except FileNotFoundError:
+        token = new_token()
+        write_secret(home.operator_token, token)
+        return token
+    except OSError as error:
+        raise StartError(f"{home.operator_token} cannot be read: {error.strerror}") from None
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, never readable in between; raises StartError."""
+    try:
+        descriptor = os.open(
+            path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+        with os.fdopen(descriptor, "w") as file:
+            os.fchmod(descriptor, 0o600)
+            file.write(text + "\n")
+    except OSError as error:
+        raise StartError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,0 +1,167 @@
+"""The composition root: every part is made here, in order, and ended here in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adapters.resolvers.filesystem import FilesystemResolver
+
+from adapters.channels.web.adapter import WebChannel
+from adapters.ingress.unix_socket import UnixSocketIngress
+from adapters.runners.bubblewrap import BubblewrapRunner
+from adapters.runners.host import HostRunner
+from adapters.stores.sqlite import open_store
+from bot import registry
+from bot.clock import SystemClock
+from bot.config import LoadedConfig
+from bot.home import Home, operator_token, write_secret
+from bot.site import survey
+from bot.version import version
+from core.approvals import lifecycle
+from core.approvals.courier import Courier
+from core.approvals.ledger import Ledger
+from core.approvals.service import Approvals
+from core.console import Daemon, OperatorConsole
+from core.credentials import Credentials
+from core.errors import StartError
+from core.gate import Gate
+from core.judge import Judge
+from core.model.command import Placement
+from core.model.request import AuditEvent, State
+from core.ports import Channel, Clock, Runner, Store
+from core.runs import Runs
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What the daemon tells once it serves."""
+
+    socket: Path
+    page: str | None
+
+
+async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, socket: Path) -> Ready:
+    """Build and start everything on the stack; raises StartError or ConfigError where it cannot."""
+    config, clock = loaded.config, SystemClock()
+    store = await stack.enter_async_context(open_store(home.database))
+    credentials = await _credentials(loaded, store, clock, home)
+    channels = registry.channels(config, store, clock)
+    ledger = Ledger(store)
+    stack.push_async_callback(ledger.close)
+
+    names = tuple(channel.name for channel in channels)
+    approvals = Approvals(ledger, store, clock, lambda: names, loaded.secrets)
+    judge = Judge(config, survey(config, home.path, loaded.protected_paths), FilesystemResolver())
+    runs = Runs(ledger, clock, approvals.routes)
+    gate = Gate(judge, approvals, ledger, store, runs, _runners(home), clock, loaded.where)
+
+    await _recover(store, ledger, approvals, clock)
+    page = await _open_channels(stack, channels, store, ledger, approvals, clock)
+    await stack.enter_async_context(_task(approvals.keep_deadlines(gate.fallback), "deadlines"))
+    stack.push_async_callback(runs.stop_all, "the daemon was stopped while it ran")
+
+    status = _status(home, channels, clock)
+    console = OperatorConsole(
+        store,
+        approvals,
+        ledger,
+        runs,
+        credentials,
+        judge,
+        clock,
+        Daemon(status, page.link if page else None),
+    )
+    ingress = UnixSocketIngress(socket, credentials, gate, console)
+    await ingress.open()
+    stack.push_async_callback(ingress.close)
+    return Ready(socket, page.address if page else None)
+
+
+async def _credentials(loaded: LoadedConfig, store: Store, clock: Clock, home: Home) -> Credentials:
+    local = loaded.config.operator.local
+    if local == "passphrase":
+        raise StartError("operator.local: passphrase is not available in this version; use token or off")
+    credentials = Credentials(store, clock, operator_token(home) if local == "token" else None)
+    await credentials.load()
+    if not await store.agents():
+        write_secret(home.agent_token("main"), await credentials.mint("main", "daemon"))
+    return credentials
+
+
+def _runners(home: Home) -> dict[Placement, Runner]:
+    resolver = FilesystemResolver()
+    return {
+        Placement.SANDBOX: BubblewrapRunner(resolver, home.output),
+        Placement.HOST: HostRunner(resolver, home.output),
+    }
+
+
+async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Clock) -> None:
+    """Settle what an earlier daemon left: runs were cut off and are never repeated, questions still wait."""
+    await store.append(AuditEvent(clock.now(), "daemon.started", "daemon", None, {"pid": os.getpid()}))
+    for request in await store.in_states(State.RUNNING):
+        why = "the daemon ended while it ran"
+        await ledger.commit(lifecycle.interrupted(request, why, approvals.routes(), clock.now()))
+    await approvals.recover()
+
+
+async def _open_channels(
+    stack: AsyncExitStack,
+    channels: list[Channel],
+    store: Store,
+    ledger: Ledger,
+    approvals: Approvals,
+    clock: Clock,
+) -> WebChannel | None:
+    page = None
+    for channel in channels:
+        await channel.open(approvals)
+        stack.push_async_callback(channel.close)
+        courier = Courier(channel, store, approvals, clock)
+        await courier.tell_again()
+        ledger.on_commit.append(courier.wake)
+        await stack.enter_async_context(_task(courier.run(), f"courier-{channel.name}"))
+        page = channel if isinstance(channel, WebChannel) else page
+    return page
+
+
+@asynccontextmanager
+async def _task(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
+    """Own a background task: a fault is logged at once, and its end is awaited."""
+    task = asyncio.create_task(work, name=name)
+    task.add_done_callback(_report_fault)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def _report_fault(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (fault := task.exception()) is not None:
+        log.critical("%s ended by a fault: %r", task.get_name(), fault, exc_info=fault)
+
+
+def _status(home: Home, channels: list[Channel], clock: Clock) -> Any:  # noqa: ANN401 - a closure for Daemon
+    started = clock.monotonic()
+
+    def status() -> dict[str, Any]:
+        return {
+            "version": version(),
+            "pid": os.getpid(),
+            "home": str(home.path),
+            "uptimeSeconds": int(clock.monotonic() - started),
+            "channels": [channel.name for channel in channels],
+        }
+
+    return status
