@@ -184,6 +184,10 @@ class AuditStore(Protocol):
         """Yield the chain in order."""
         ...
 
+    async def events_about(self, request_id: str) -> tuple[ChainedEvent, ...]:
+        """Return the events of one request, oldest first."""
+        ...
+
     async def head(self) -> tuple[int, str]:
         """Return (seq, hash) of the last event, as noted beside the chain."""
         ...

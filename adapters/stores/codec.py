@@ -1,0 +1,94 @@
+"""Model values as rows: JSON for what is only read back, columns for what is searched."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from core.audit import canonical_json
+from core.errors import StoreError
+from core.model.allowlist import AllowlistEntry
+from core.model.request import Answer, Request
+
+_REQUEST = TypeAdapter(Request)
+_ENTRY = TypeAdapter(AllowlistEntry)
+_YES = frozenset(answer.value for answer in Answer if answer.allows)
+
+
+def request_row(request: Request) -> dict[str, Any]:
+    """Give the columns of a request."""
+    body, stdin = _dump(request)
+    return {
+        "id": request.id,
+        "kind": request.kind.value,
+        "state": request.state.value,
+        "agent": request.call.agent,
+        "session": str(request.call.session),
+        "binding": request.binding.digest,
+        "created_at": request.created_at,
+        "deadline": request.deadline,
+        "ended_at": request.ended_at,
+        "person_allowed": int(_person_allowed(request)),
+        "body": body,
+        "stdin": stdin,
+    }
+
+
+def _person_allowed(request: Request) -> bool:
+    resolution = request.resolution
+    return resolution is not None and resolution.by is not None and resolution.decision in _YES
+
+
+def _dump(request: Request) -> tuple[str, bytes | None]:
+    # Standard input is bytes, which JSON does not have: it gets a column of its own. ASCII keeps what is not
+    # valid Unicode (file names as Python reads them) exactly.
+    command = request.call.command
+    if command is None or command.stdin is None:
+        return _json(request), None
+    call = replace(request.call, command=replace(command, stdin=None))
+    return _json(replace(request, call=call)), command.stdin
+
+
+def _json(request: Request) -> str:
+    plain = _REQUEST.dump_python(request, mode="json")
+    return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
+
+
+def load_request(body: str, stdin: bytes | None) -> Request:
+    """Read a request back; StoreError where the row is not one."""
+    try:
+        request = _REQUEST.validate_python(json.loads(body))
+    except (ValueError, ValidationError) as error:
+        raise StoreError(f"a kept request cannot be read, the database is damaged: {error}") from error
+    command = request.call.command
+    if stdin is None or command is None:
+        return request
+    return replace(request, call=replace(request.call, command=replace(command, stdin=stdin)))
+
+
+def entry_text(entry: AllowlistEntry) -> str:
+    """Give the one spelling of an allowlist entry."""
+    return canonical_json(_ENTRY.dump_python(entry, mode="json")).decode()
+
+
+def load_entry(text: str) -> AllowlistEntry:
+    """Read an allowlist entry back; StoreError where the row is not one."""
+    try:
+        return _ENTRY.validate_python(json.loads(text))
+    except (ValueError, ValidationError) as error:
+        raise StoreError(
+            f"a kept allowlist entry cannot be read, the database is damaged: {error}"
+        ) from error
+
+
+def path_bytes(path: str) -> bytes:
+    """Give a path's bytes, whether or not it is valid text."""
+    return path.encode("utf-8", "surrogatepass")
+
+
+def shown_text(text: str) -> str:
+    """Give text that any column can hold."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,129 @@
+"""Requests and their grants: every change is one transaction, applied whole or refused."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any
+
+from adapters.stores.codec import load_request, request_row
+from adapters.stores.learned import keep_entries
+from adapters.stores.outbox import enqueue
+from adapters.stores.part import Part
+from adapters.stores.record import append_events
+from core.errors import StoreError
+from core.model.request import Change, Request, State
+
+_ROWS = "SELECT body, stdin FROM requests"
+_AFTER_ANY_ID = "\x7f"
+_MOST = 10_000
+_FINAL = json.dumps([state for state in State if state.final])
+_INSERT = """
+    INSERT INTO requests (id, kind, state, agent, session, binding, created_at, deadline, ended_at,
+                          person_allowed, body, stdin)
+    VALUES (:id, :kind, :state, :agent, :session, :binding, :created_at, :deadline, :ended_at,
+            :person_allowed, :body, :stdin)
+    ON CONFLICT (id) DO NOTHING
+"""
+_REPLACE = """
+    UPDATE requests SET kind = :kind, state = :state, agent = :agent, session = :session,
+        binding = :binding, created_at = :created_at, deadline = :deadline, ended_at = :ended_at,
+        person_allowed = :person_allowed, body = :body, stdin = :stdin
+    WHERE id = :id AND state IN (SELECT value FROM json_each(:expect))
+"""
+_ISSUE = """
+    INSERT INTO grants (request_id, binding, issued_at, expires_at) VALUES (?, ?, ?, ?)
+    ON CONFLICT (request_id) DO NOTHING
+"""
+_CONSUME = """
+    UPDATE grants SET consumed_at = :at
+    WHERE request_id = :id AND binding = :binding AND consumed_at IS NULL AND expires_at >= :at
+"""
+
+
+def _apply(connection: sqlite3.Connection, change: Change) -> bool:
+    if not (_put(connection, change) and _issue(connection, change) and _consume(connection, change)):
+        return False
+    if change.learn:
+        keep_entries(connection, change.request.id, change.learn.entries)
+    enqueue(connection, change.messages)
+    append_events(connection, change.events)
+    return True
+
+
+def _put(connection: sqlite3.Connection, change: Change) -> bool:
+    row = request_row(change.request)
+    if change.insert:
+        return connection.execute(_INSERT, row).rowcount == 1
+    row["expect"] = json.dumps(sorted(change.expect))
+    return connection.execute(_REPLACE, row).rowcount == 1
+
+
+def _issue(connection: sqlite3.Connection, change: Change) -> bool:
+    grant = change.issue_grant
+    if grant is None:
+        return True
+    if (grant.request_id, grant.binding) != (change.request.id, change.request.binding.digest):
+        raise StoreError(f"a grant for request {grant.request_id} does not fit request {change.request.id}")
+    values = (grant.request_id, grant.binding, grant.issued_at, grant.expires_at)
+    return connection.execute(_ISSUE, values).rowcount == 1
+
+
+def _consume(connection: sqlite3.Connection, change: Change) -> bool:
+    if change.consume_grant_at is None:
+        return True
+    request = change.request
+    values = {"id": request.id, "binding": request.binding.digest, "at": change.consume_grant_at}
+    return connection.execute(_CONSUME, values).rowcount == 1
+
+
+class SqliteRequests(Part):
+    """RequestStore over SQLite."""
+
+    async def commit(self, change: Change) -> bool:
+        """Apply the change in one durable transaction, or return False where its state was not met."""
+        return await self._database.write(lambda connection: _apply(connection, change))
+
+    async def request(self, request_id: str) -> Request | None:
+        """Return the request with this full id."""
+        if not request_id.isascii():
+            return None
+        return next(iter(await self._select("WHERE id = ?", request_id)), None)
+
+    async def by_prefix(self, prefix: str, limit: int = 10) -> tuple[Request, ...]:
+        """Return requests whose id begins so."""
+        if not prefix.isascii():
+            return ()
+        where = "WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return await self._select(where, prefix, prefix + _AFTER_ANY_ID, _bounded(limit))
+
+    async def in_states(self, *states: State) -> tuple[Request, ...]:
+        """Return all requests in these states, oldest first."""
+        where = "WHERE state IN (SELECT value FROM json_each(?)) ORDER BY created_at, seq"
+        return await self._select(where, json.dumps(states))
+
+    async def recent(self, limit: int) -> tuple[Request, ...]:
+        """Return the newest requests in final states, newest first."""
+        where = """
+            WHERE state IN (SELECT value FROM json_each(?))
+            ORDER BY coalesce(ended_at, created_at) DESC, seq DESC LIMIT ?
+        """
+        return await self._select(where, _FINAL, _bounded(limit))
+
+    async def approved_before(self, agent: str, binding: str) -> bool:
+        """Tell whether a person approved exactly this binding for this agent before."""
+        sql = "SELECT 1 FROM requests WHERE person_allowed = 1 AND agent = ? AND binding = ? LIMIT 1"
+        row = await self._database.read(
+            lambda connection: connection.execute(sql, (agent, binding)).fetchone()
+        )
+        return row is not None
+
+    async def _select(self, where: str, *values: Any) -> tuple[Request, ...]:  # noqa: ANN401 - what SQL takes
+        rows = await self._database.read(
+            lambda connection: connection.execute(f"{_ROWS} {where}", values).fetchall()
+        )
+        return tuple(load_request(body, stdin) for body, stdin in rows)
+
+
+def _bounded(limit: int) -> int:
+    return max(0, min(limit, _MOST))
