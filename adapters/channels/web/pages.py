@@ -1,0 +1,254 @@
+"""The page's addresses: what each answers, to whom."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from adapters.channels.web import render
+from adapters.channels.web.events import Client, Hub
+from adapters.channels.web.identity import FailureLimit, LoginLinks, Logins, csrf_matches, csrf_of, digest
+from core.model.card import Card
+from core.model.principal import Reviewer
+from core.model.request import Answer, Review
+from core.ports import Clock, ReviewDesk
+
+COOKIE = "sayso_login"
+OPERATOR = Reviewer("web", "operator", "operator")
+
+_BEAT_S = 10.0
+_WRITE_S = 10.0
+_DECIDED = 20
+_LONGEST_REASON = 500
+_STATIC = {"sayso.css": "text/css", "sayso.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+SignedIn = Callable[["Pages", web.Request, str], Awaitable[web.StreamResponse]]
+Handler = Callable[["Pages", web.Request], Awaitable[web.StreamResponse]]
+
+
+def signed_in(handler: SignedIn) -> Handler:
+    """Let a handler answer only for a live login, and hand it the login's token."""
+
+    async def guarded(pages: Pages, request: web.Request) -> web.StreamResponse:
+        token = request.cookies.get(COOKIE, "")
+        if not await pages.logins.valid(token):
+            return web.Response(status=401, text=render.signed_out_html(), content_type="text/html")
+        return await handler(pages, request, token)
+
+    return guarded
+
+
+class Pages:
+    """Answers requests from the desk, the hub and the logins."""
+
+    def __init__(self, desk: ReviewDesk, hub: Hub, logins: Logins, links: LoginLinks, clock: Clock) -> None:
+        self.logins = logins
+        self._desk = desk
+        self._hub = hub
+        self._links = links
+        self._clock = clock
+        self._failures = FailureLimit(clock)
+        self._said: dict[str, str] = {}
+        folder = Path(__file__).parent / "static"
+        self._static = {name: (folder / name).read_text() for name in _STATIC}
+
+    def routes(self) -> list[web.AbstractRouteDef]:
+        """List every address of the page."""
+        one = r"/request/{id:[A-Za-z0-9_-]{1,64}}"
+        return [
+            web.get("/", self.home),
+            web.get(one, self.request),
+            web.post(one + "/decide", self.decide),
+            web.get("/events", self.events, allow_head=False),
+            web.get("/session", self.session),
+            web.get(r"/login/{code:[A-Za-z0-9_-]{1,64}}", self.login_page),
+            web.post("/login", self.login),
+            web.post("/sign-out", self.sign_out),
+            web.get("/static/{name}", self.static),
+        ]
+
+    @signed_in
+    async def home(self, _request: web.Request, token: str) -> web.StreamResponse:
+        """Show all cards."""
+        waiting = await self._desk.waiting()
+        decided = await self._desk.decided(_DECIDED)
+        return _html(render.home_html(waiting, decided, self._page(token)))
+
+    @signed_in
+    async def request(self, request: web.Request, token: str) -> web.StreamResponse:
+        """Show one card."""
+        card = await self._desk.card(request.match_info["id"])
+        if card is None:
+            raise web.HTTPNotFound(text="Sayso keeps no request with this id.")
+        return _html(render.request_html(card, self._page(token)))
+
+    @signed_in
+    async def decide(self, request: web.Request, token: str) -> web.StreamResponse:
+        """Take a person's answer."""
+        form = await _form(request)
+        _require_csrf(token, form)
+        review = Review(request.match_info["id"], _answer(form), OPERATOR, _reason(form))
+        answer = await self._desk.review(review)
+        if "application/json" in request.headers.get("Accept", ""):
+            card = self._event(answer.card, token) if answer.card else None
+            return web.json_response({"accepted": answer.accepted, "text": answer.text, "card": card})
+        self._said[digest(token)] = answer.text
+        raise web.HTTPSeeOther("/")
+
+    @signed_in
+    async def session(self, _request: web.Request, _token: str) -> web.StreamResponse:
+        """Tell a page that lost its connection whether it is still signed in."""
+        return web.Response(status=204)
+
+    @signed_in
+    async def events(self, request: web.Request, token: str) -> web.StreamResponse:
+        """Stream cards as they change."""
+        client = self._hub.join(digest(token))
+        if client is None:
+            raise web.HTTPServiceUnavailable
+        try:
+            return await self._stream(request, client, token)
+        finally:
+            self._hub.leave(client)
+
+    async def login_page(self, request: web.Request) -> web.StreamResponse:
+        """Show the button behind a link; looking uses nothing up."""
+        code = request.match_info["code"]
+        address = request.remote or ""
+        if not self._failures.reached(address) and self._links.alive(code):
+            return _html(render.login_html(request.host, code))
+        raise self._refusal(address)
+
+    async def login(self, request: web.Request) -> web.StreamResponse:
+        """Use a code up and start a login."""
+        code = _text(await _form(request), "code")
+        address = request.remote or ""
+        if self._failures.reached(address) or not self._links.consume(code):
+            raise self._refusal(address)
+        response = web.Response(status=303, headers={"Location": "/"})
+        response.set_cookie(
+            COOKIE,
+            await self.logins.begin(),
+            max_age=self.logins.seconds,
+            path="/",
+            httponly=True,
+            samesite="Strict",
+            secure=request.headers.get("Origin", "").startswith("https://"),
+        )
+        return response
+
+    @signed_in
+    async def sign_out(self, request: web.Request, token: str) -> web.StreamResponse:
+        """End the login here and in every tab."""
+        _require_csrf(token, await _form(request))
+        await self.logins.end(token)
+        self._said.pop(digest(token), None)
+        self._hub.end_login(digest(token))
+        response = web.Response(status=303, headers={"Location": "/"})
+        response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
+        return response
+
+    async def static(self, request: web.Request) -> web.StreamResponse:
+        """Serve one of the page's own few files."""
+        name = request.match_info["name"]
+        if name not in self._static:
+            raise web.HTTPNotFound(text="No such file.")
+        return web.Response(text=self._static[name], content_type=_STATIC[name])
+
+    async def _stream(self, request: web.Request, client: Client, token: str) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        try:
+            await _send(response, "state", await self._state(token))
+            while not client.dropped and await self._forward(response, client, token):
+                pass
+        except (TimeoutError, ConnectionError):
+            # The reader is gone or too slow; a browser that is still there connects again.
+            if request.transport is not None:
+                request.transport.abort()
+        return response
+
+    async def _forward(self, response: web.StreamResponse, client: Client, token: str) -> bool:
+        try:
+            card = await asyncio.wait_for(client.queue.get(), _BEAT_S)
+        except TimeoutError:
+            if not await self.logins.valid(token):
+                return False
+            await _send(response, "beat", {"now": self._clock.now()})
+            return True
+        if card is None:
+            return False
+        await _send(response, "card", self._event(card, token))
+        return True
+
+    async def _state(self, token: str) -> dict[str, Any]:
+        waiting = await self._desk.waiting()
+        decided = await self._desk.decided(_DECIDED)
+        return {
+            "now": self._clock.now(),
+            "waiting": [self._event(card, token) for card in waiting],
+            "decided": [self._event(card, token) for card in decided],
+        }
+
+    def _event(self, card: Card, token: str) -> dict[str, Any]:
+        now = self._clock.now()
+        return {
+            "id": card.request_id,
+            "waits": card.waits,
+            "says": render.spoken(card),
+            "html": render.card_html(card, now, csrf_of(token)),
+            "now": now,
+        }
+
+    def _page(self, token: str) -> render.Page:
+        return render.Page(self._clock.now(), csrf_of(token), self._said.pop(digest(token), None))
+
+    def _refusal(self, address: str) -> web.HTTPException:
+        if self._failures.reached(address):
+            return web.HTTPTooManyRequests(text="Wait a minute, then open a fresh link.")
+        self._failures.note(address)
+        return web.HTTPForbidden(
+            text="This link was used, has expired or is not complete. Run `sayso web link` for a new one."
+        )
+
+
+def _html(text: str) -> web.Response:
+    return web.Response(text=text, content_type="text/html")
+
+
+async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) -> None:
+    await asyncio.wait_for(response.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()), _WRITE_S)
+
+
+async def _form(request: web.Request) -> dict[str, str]:
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise web.HTTPUnsupportedMediaType(text="Only forms of this page are taken.")
+    return {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
+
+
+def _text(form: dict[str, str], name: str) -> str:
+    return form.get(name, "")
+
+
+def _require_csrf(token: str, form: dict[str, str]) -> None:
+    if not csrf_matches(token, _text(form, "csrf")):
+        raise web.HTTPForbidden(text="This page is out of date. Load it again, then answer.")
+
+
+def _answer(form: dict[str, str]) -> Answer:
+    try:
+        return Answer(_text(form, "answer"))
+    except ValueError:
+        raise web.HTTPBadRequest(text="answer must be allow-once, allow-always or deny.") from None
+
+
+def _reason(form: dict[str, str]) -> str | None:
+    reason = _text(form, "reason").strip()
+    if len(reason) > _LONGEST_REASON:
+        raise web.HTTPBadRequest(text=f"reason is longer than {_LONGEST_REASON} characters; shorten it.")
+    return reason or None
