@@ -10,6 +10,7 @@ from posixpath import normpath
 
 from core.config import ExecSettings, SandboxOverrides, SandboxSettings
 from core.errors import ConfigError
+from core.model.command import Placement
 from core.model.plan import BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.sandbox.workspace import SYSTEM_ROOT
 
@@ -30,8 +31,15 @@ def plan_for(
     workspace: str,
     account: str | None,
     timeout_s: float | None,
+    placement: Placement = Placement.SANDBOX,
 ) -> SandboxPlan:
-    """Lay out the sandbox of one run; raises ConfigError for a path that would show Sayso's own state."""
+    """Lay out the place of one run; raises ConfigError for a path that would show Sayso's own state."""
+    limits = Limits(
+        timeout_s=min(timeout_s or exec_settings.timeout_seconds, exec_settings.timeout_seconds),
+        output_bytes=exec_settings.max_output_bytes,
+    )
+    if placement is not Placement.SANDBOX:
+        return _unconfined(exec_settings, workspace, limits)
     own = _paths((state_dir, *protected, *([settings.workspace_root] if settings.workspace_root else [])))
     readable = _paths(settings.readable)
     _refuse_own_state(readable, _paths((state_dir, *protected)))
@@ -49,11 +57,22 @@ def plan_for(
         masked=tuple(sorted(masked)),
         network=settings.network,
         env=_base_environment(exec_settings, workspace, account),
-        limits=Limits(
-            timeout_s=min(timeout_s or exec_settings.timeout_seconds, exec_settings.timeout_seconds),
-            output_bytes=exec_settings.max_output_bytes,
-        ),
+        limits=limits,
         user=account,
+    )
+
+
+def _unconfined(exec_settings: ExecSettings, workspace: str, limits: Limits) -> SandboxPlan:
+    """Lay out a run on the host: the daemon's own account, nothing hidden, nothing closed."""
+    return SandboxPlan(
+        backend="host",
+        workspace=workspace,
+        writable=("/",),
+        readable=(),
+        masked=(),
+        network=True,
+        env=_base_environment(exec_settings, workspace, None),
+        limits=limits,
     )
 
 

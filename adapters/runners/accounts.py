@@ -1,0 +1,101 @@
+"""Unix accounts: who runs a command, whose homes are hidden, what an account can reach."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import RunError
+
+_FIRST_PERSON = 1000
+_OVERFLOW = 65534
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A Unix account; `drop` is true where the daemon is root and must become it before it runs anything."""
+
+    name: str
+    uid: int
+    gid: int
+    drop: bool
+
+    def may(self, path: str, permission: int) -> bool:
+        """Tell whether file modes give this account `os.R_OK`, `os.W_OK` or `os.X_OK` on a path."""
+        if not self.drop:
+            return os.access(path, permission)
+        status = Path(path).stat()
+        for owned, shift in ((status.st_uid == self.uid, 6), (status.st_gid == self.gid, 3)):
+            if owned:
+                return status.st_mode >> shift & permission == permission
+        return status.st_mode & permission == permission
+
+    def barrier(self, path: str) -> str | None:
+        """Return the first directory above a path that this account cannot pass, or None."""
+        for parent in reversed(Path(path).parents):
+            if parent.is_dir() and not self.may(str(parent), os.X_OK):
+                return str(parent)
+        return None
+
+
+def running_account(user: str | None) -> Account:
+    """Return who runs sandboxed commands; raises RunError where root would have to."""
+    if os.geteuid() != 0:
+        return Account(_own_name(), os.geteuid(), os.getegid(), drop=False)
+    if user is None:
+        raise RunError("the daemon runs as root and no sandbox account is set; set sandboxing.user")
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError:
+        raise RunError(
+            f"sandboxing.user: there is no account {user!r} on this machine; create it or name another"
+        ) from None
+    if entry.pw_uid == 0:
+        raise RunError(
+            f"sandboxing.user: {user!r} is root; a sandbox started by root can be left, name another account"
+        )
+    return Account(user, entry.pw_uid, entry.pw_gid, drop=True)
+
+
+def own_account() -> Account:
+    """Return the account of this process."""
+    return Account(_own_name(), os.geteuid(), os.getegid(), drop=False)
+
+
+def homes() -> tuple[str, ...]:
+    """Return the home directories of people (and root) on this machine, as real paths."""
+    return tuple(sorted({str(Path(home).resolve()) for home in _homes()} - {"/"}))
+
+
+def _homes() -> Iterator[str]:
+    for entry in pwd.getpwall():
+        person = entry.pw_uid == 0 or (entry.pw_uid >= _FIRST_PERSON and entry.pw_uid != _OVERFLOW)
+        if person and Path(entry.pw_dir).is_dir():
+            yield entry.pw_dir
+    yield str(Path.home())
+
+
+def _own_name() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
+
+
+def exchangeable_parent(path: str) -> str | None:
+    """Return the first directory above a path that somebody else could exchange under us, or None."""
+    trusted = {0, os.geteuid()}
+    for parent in Path(path).parents:
+        if not parent.exists():
+            continue
+        status = parent.lstat()
+        # Many systems give each person a group of their own and make what they create writable to it.
+        others = 0o002 if status.st_gid == os.getegid() else 0o022
+        open_to_others = status.st_mode & others and not status.st_mode & stat.S_ISVTX
+        if status.st_uid not in trusted or open_to_others:
+            return str(parent)
+    return None

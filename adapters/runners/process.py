@@ -1,0 +1,299 @@
+"""Starts one process, streams its output, and returns when nothing of the run is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from adapters.runners.accounts import Account
+from adapters.runners.leftovers import kill_leftovers
+from adapters.runners.spool import Spool, open_spool
+from core.errors import RunError
+from core.model.plan import RunOrder, RunResult, RunStatus
+from core.ports import OutputSink
+
+T = TypeVar("T")
+
+_KILL_DEADLINE_S = 10.0
+_DRAIN_DEADLINE_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it."""
+
+    before: tuple[str, ...]
+    argv: tuple[str, ...]
+    account: Account
+    cwd: str
+    env: Mapping[str, str]
+    stdin: bytes | None
+    inherit: tuple[int, ...] = ()
+    contained: bool = False
+    marker: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How it ended; `reported` means that bwrap told the command's own status."""
+
+    exit_code: int
+    timed_out: bool
+    reported: bool
+    killed_from_outside: bool
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Where the output of one run goes: to the sink as it comes, and to a spool each."""
+
+    request_id: str
+    sink: OutputSink
+    stdout: Spool
+    stderr: Spool
+
+    @classmethod
+    def open(cls, order: RunOrder, directory: Path, sink: OutputSink) -> Streams:
+        """Open the spools of an order."""
+        cap = order.bound.plan.limits.output_bytes
+        out, err = (open_spool(directory, order.request_id, name, cap) for name in ("stdout", "stderr"))
+        return cls(order.request_id, sink, out, err)
+
+    def take(self, stream: str, data: bytes) -> None:
+        """Take a piece of output."""
+        (self.stdout if stream == "stdout" else self.stderr).write(data)
+        self.sink.write(self.request_id, stream, data)
+
+    def close(self) -> None:
+        """Close the files."""
+        self.stdout.close()
+        self.stderr.close()
+
+    def result(self, ending: Ending) -> RunResult:
+        """Put together what came of the run."""
+        (stdout, omitted_stdout), (stderr, omitted_stderr) = self.stdout.text(), self.stderr.text()
+        return RunResult(
+            status=RunStatus.TIMED_OUT if ending.timed_out else RunStatus.FINISHED,
+            exit_code=ending.exit_code,
+            stdout=stdout,
+            stderr=stderr,
+            omitted_stdout=omitted_stdout,
+            omitted_stderr=omitted_stderr,
+            duration_ms=ending.duration_ms,
+        )
+
+
+async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Ending:
+    """Run to the end, to the timeout or to the cancellation; afterwards no process of the run is left."""
+    began = time.monotonic()
+    timed_out = False
+    try:
+        run, cancelled = await _to_its_end(_start(launch, streams), "start-of-run")
+        try:
+            if cancelled:
+                raise cancelled
+            async with asyncio.timeout(timeout_s):
+                await run.process.wait()
+        except TimeoutError:
+            timed_out = True
+        finally:
+            _, cancelled = await _to_its_end(_end(run), f"end-of-run-{run.process.pid}")
+            if cancelled:
+                raise cancelled
+    finally:
+        streams.close()
+    return run.ending(timed_out=timed_out, duration_ms=round((time.monotonic() - began) * 1000))
+
+
+class _Reader(asyncio.Protocol):
+    """Hands on what a pipe brings; `ended` is set at its end."""
+
+    def __init__(self, take: Callable[[bytes], None]) -> None:
+        self._take = take
+        self.ended = asyncio.Event()
+
+    def data_received(self, data: bytes) -> None:
+        self._take(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self.ended.set()
+
+
+@dataclass(slots=True)
+class _Status:
+    """What bwrap reports about its child, one JSON object a line."""
+
+    child_pid: int | None = None
+    child: int | None = None  # a pidfd: it never names another process, even after the pid is used again
+    exit_code: int | None = None
+    _text: bytearray = field(default_factory=bytearray)
+
+    def take(self, data: bytes) -> None:
+        self._text += data
+        *lines, rest = bytes(self._text).split(b"\n")
+        self._text = bytearray(rest)
+        for line in lines:
+            self._read(line)
+
+    def _read(self, line: bytes) -> None:
+        with contextlib.suppress(ValueError):
+            said = json.loads(line)
+            self.exit_code = said.get("exit-code", self.exit_code)
+            if "child-pid" in said and self.child is None:
+                self.child_pid = said["child-pid"]
+                with contextlib.suppress(ProcessLookupError):
+                    self.child = os.pidfd_open(said["child-pid"])
+
+
+@dataclass(slots=True)
+class _Run:
+    launch: Launch
+    process: asyncio.subprocess.Process
+    status: _Status
+    readers: dict[str, _Reader]
+    pipes: contextlib.ExitStack
+
+    def kill(self) -> None:
+        """Kill all that is known to belong to the run, at once."""
+        # What a command left behind in its group outlives its leader; bwrap's group is bwrap alone.
+        if self.process.returncode is None or not self.launch.contained:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+        if self.status.child is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.status.child, signal.SIGKILL)
+        if self.launch.marker:
+            kill_leftovers(self.launch.marker)
+
+    def ending(self, *, timed_out: bool, duration_ms: int) -> Ending:
+        code = self.process.returncode
+        own = 128 - code if code is not None and code < 0 else code
+        return Ending(
+            exit_code=self.status.exit_code if self.status.exit_code is not None else own or 0,
+            timed_out=timed_out,
+            reported=self.status.exit_code is not None,
+            killed_from_outside=self.status.child_pid is not None and code is not None and code < 0,
+            duration_ms=duration_ms,
+        )
+
+
+async def _start(launch: Launch, streams: Streams) -> _Run:
+    status = _Status()
+    takers: dict[str, Callable[[bytes], None]] = {
+        "stdout": partial(streams.take, "stdout"),
+        "stderr": partial(streams.take, "stderr"),
+        "status": status.take,
+    }
+    with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+        ends: dict[str, int] = {}
+        readers: dict[str, _Reader] = {}
+        for name, take in takers.items():
+            reading, ends[name] = os.pipe()
+            theirs.callback(os.close, ends[name])
+            readers[name] = await _read(reading, take, ours)
+        stdin = theirs.enter_context(memory_file(launch.stdin)) if launch.stdin is not None else None
+        process = await _spawn(launch, ends, stdin)
+        return _Run(launch, process, status, readers, ours.pop_all())
+
+
+async def _read(descriptor: int, take: Callable[[bytes], None], ours: contextlib.ExitStack) -> _Reader:
+    pipe = os.fdopen(descriptor, "rb", buffering=0)
+    transport, reader = await asyncio.get_running_loop().connect_read_pipe(partial(_Reader, take), pipe)
+    ours.callback(transport.close)
+    return reader
+
+
+async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> asyncio.subprocess.Process:
+    status = ("--json-status-fd", str(ends["status"]), "--") if launch.contained else ()
+    identity: dict[str, Any] = {}
+    if launch.account.drop:
+        identity = {"user": launch.account.uid, "group": launch.account.gid, "extra_groups": ()}
+    try:
+        return await asyncio.create_subprocess_exec(
+            *launch.before,
+            *status,
+            *launch.argv,
+            stdin=asyncio.subprocess.DEVNULL if stdin is None else stdin,
+            stdout=ends["stdout"],
+            stderr=ends["stderr"],
+            cwd=launch.cwd,
+            env=dict(launch.env),
+            pass_fds=(*launch.inherit, *((ends["status"],) if launch.contained else ())),
+            start_new_session=True,
+            umask=0o022,
+            **identity,
+        )
+    except OSError as error:
+        raise RunError(f"{launch.argv[0]} could not be started in {launch.cwd}: {error.strerror}") from error
+
+
+async def _to_its_end(work: Coroutine[Any, Any, T], name: str) -> tuple[T, asyncio.CancelledError | None]:
+    """Do a short piece of work whole; return a cancellation that came meanwhile, for the caller to raise."""
+    task = asyncio.create_task(work, name=name)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        except Exception:  # noqa: BLE001 - raised again by result() below
+            break
+    return task.result(), cancelled
+
+
+async def _end(run: _Run) -> None:
+    try:
+        run.kill()
+        await _within(run.process.wait(), _KILL_DEADLINE_S)
+        # The child's pid may have been reported and not yet read; bwrap is gone, so the report is complete.
+        await _within(run.readers["status"].ended.wait(), _DRAIN_DEADLINE_S)
+        run.kill()
+        if run.status.child is not None:
+            await _within(_gone(run.status.child), _KILL_DEADLINE_S)
+        for name in ("stdout", "stderr"):
+            await _within(run.readers[name].ended.wait(), _DRAIN_DEADLINE_S)
+    finally:
+        run.pipes.close()
+        if run.status.child is not None:
+            os.close(run.status.child)
+
+
+async def _within(wait: Coroutine[Any, Any, Any], seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await wait
+
+
+async def _gone(child: int) -> None:
+    """Wait until the process behind a pidfd is no more; as init of its namespace it goes last."""
+    loop = asyncio.get_running_loop()
+    gone = asyncio.Event()
+    loop.add_reader(child, gone.set)
+    try:
+        await gone.wait()
+    finally:
+        loop.remove_reader(child)
+
+
+@contextlib.contextmanager
+def memory_file(data: bytes) -> Iterator[int]:
+    """Give a descriptor from which these bytes can be read, then the end of file."""
+    descriptor = os.memfd_create("sayso")
+    try:
+        with os.fdopen(os.dup(descriptor), "wb") as file:
+            file.write(data)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+    finally:
+        os.close(descriptor)
