@@ -1,0 +1,127 @@
+"""Cards as framed text: pure. Every line of a card begins with the frame, so no text can pose as ours."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from core.display import elide, safe, time_left
+from core.model.card import Card
+
+_HEAD, _TAIL = 4_000, 1_000
+_LABEL = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How wide the terminal is, and whether it shows colour."""
+
+    width: int = 80
+    colour: bool = False
+
+    def paint(self, code: str, text: str) -> str:
+        """Colour a text that is safe already."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+
+BOLD, DIM, RED, GREEN, AMBER, ALARM = "1", "2", "31", "32", "33", "1;97;41"
+
+
+def card_text(card: Card, now: int, more: int, style: Style) -> str:
+    """Render a waiting card; `more` others wait behind it."""
+    lines = [
+        style.paint(BOLD, f"╭─ {safe(card.agent)} asks to run") + style.paint(DIM, f" · {card.short_id}")
+    ]
+    if card.on_host:
+        lines.append("│ " + style.paint(ALARM, " HOST ") + style.paint(RED, " outside the sandbox"))
+    lines.append("│")
+    lines += [f"│   {style.paint(BOLD, part)}" for part in _command(card, style)]
+    lines.append("│")
+    for label, text in _facts(card, now):
+        lines += _fact(label, text, style)
+    lines.append(_prompt(card, more, style))
+    return "\n".join(lines)
+
+
+def decided_text(card: Card, style: Style) -> str:
+    """Say in one line how a request ended that was decided elsewhere."""
+    said = safe(card.decided or f"is {card.state.value} now")
+    return style.paint(DIM, f"· {card.short_id} ") + said
+
+
+def outcome_text(card: Card, style: Style) -> str:
+    """Say in one line what came of a run."""
+    line = safe(card.outcome.line) if card.outcome else safe(card.state.value)
+    return style.paint(DIM, f"· {card.short_id} ") + line
+
+
+def list_text(cards: Iterable[Card], now: int, style: Style) -> str:
+    """List what waits, one line each, oldest first."""
+    lines = []
+    for card in cards:
+        where = style.paint(ALARM, " HOST ") + " " if card.on_host else ""
+        command = elide(safe(card.command), head=max(style.width - 40, 30), tail=10).text
+        lines.append(
+            f"· {card.short_id}  {time_left(card.deadline - now)}  {where}{safe(card.agent)}: {command}"
+        )
+    return "\n".join(lines) or "Nothing waits."
+
+
+def _facts(card: Card, now: int) -> Iterator[tuple[str, str]]:
+    yield "where", f"{card.cwd} in {card.placement}"
+    yield "for", f"{card.agent} · {card.session}"
+    yield "because", f"{card.reason} (rule {card.rule}, written in {card.written})"
+    for name, value in card.env:
+        yield "env", f"{name}={value}"
+    if card.offers_always:
+        yield "always", "would remember " + ", ".join(card.always)
+    else:
+        yield "always", f"not offered: {card.always_why or 'nothing here can be remembered'}"
+    yield "time", time_left(card.deadline - now)
+
+
+def _fact(label: str, text: str, style: Style) -> list[str]:
+    first, *rest = fold(safe(text), style.width - _LABEL - 3)
+    head = "│ " + style.paint(DIM, label.ljust(_LABEL)) + first
+    return [head, *("│ " + " " * _LABEL + part for part in rest)]
+
+
+def _prompt(card: Card, more: int, style: Style) -> str:
+    always = f"  {style.paint(AMBER, 'A')} always" if card.offers_always else ""
+    others = f"  ({more} more {'waits' if more == 1 else 'wait'} behind it)" if more else ""
+    yes, no = style.paint(GREEN, "a"), style.paint(RED, "d")
+    return f"╰─ {yes} once{always}  {no} deny [reason]  ? help{others}"
+
+
+def _command(card: Card, style: Style) -> Iterator[str]:
+    cut = elide(safe(card.command, multiline=True), head=_HEAD, tail=_TAIL)
+    yield from _folded_lines(cut.head, style)
+    if cut.omitted:
+        hint = f"…[{cut.omitted:,} characters left out; all of it: sayso show {card.short_id}]…"
+        yield from fold(hint, style.width - 5)
+        yield from _folded_lines(cut.tail, style)
+
+
+def _folded_lines(text: str, style: Style) -> Iterator[str]:
+    for line in text.split("\n"):
+        yield from fold(line, style.width - 5)
+
+
+def fold(text: str, width: int) -> list[str]:
+    """Break a text into lines that take no more than `width` columns; nothing is dropped."""
+    lines, line, used = [], "", 0
+    for char in text:
+        columns = _columns(char)
+        if used + columns > max(width, 8):
+            lines.append(line)
+            line, used = "", 0
+        line += char
+        used += columns
+    return [*lines, line]
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
