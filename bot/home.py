@@ -73,7 +73,7 @@ def held(home: Home) -> Iterator[None]:
         except OSError:
             pid = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
             raise StartError(
-                f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME to another directory"
+                f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME elsewhere"
             ) from None
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()}\n".encode())

@@ -20,7 +20,7 @@ def _web(config: Config, store: Store, clock: Clock) -> Channel | None:
     return WebChannel(config.channels.web, store, clock) if config.channels.web.enabled else None
 
 
-def _terminal(config: Config, store: Store, clock: Clock) -> Channel | None:
+def _terminal(config: Config, _store: Store, clock: Clock) -> Channel | None:
     if config.channels.terminal.enabled == "never" or not _has_terminal():
         return None
     return TerminalChannel(sys.stdin.fileno(), sys.stdout, clock, getpass.getuser())
