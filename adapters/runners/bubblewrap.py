@@ -142,7 +142,7 @@ class BubblewrapRunner:
         prepare(plan.workspace, account, self._workspace_root, write=bool(plan.writable))
         _check_visible(order)
         streams = Streams.open(order, self._output_dir, sink)
-        with memory_file(_encoded(_options(order, account, bwrap))) as options:
+        with memory_file(_encoded(options_for(order, account, bwrap))) as options:
             launch = Launch(
                 before=(bwrap.path, "--args", str(options)),
                 argv=order.argv,
@@ -159,7 +159,8 @@ class BubblewrapRunner:
         return streams.result(ending)
 
 
-def _options(order: RunOrder, account: Account, bwrap: Bubblewrap) -> list[str]:
+def options_for(order: RunOrder, account: Account, bwrap: Bubblewrap) -> list[str]:
+    """Return bwrap's options for an order, as its account will meet the files."""
     plan = order.bound.plan
     return arguments(
         mounts_for(plan, lambda path: look(path, account)),

@@ -1,0 +1,109 @@
+"""How much the runner adds to bubblewrap: `true` in the same sandbox, with and without Sayso around it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from adapters.runners.accounts import Account, homes, running_account
+from adapters.runners.bubblewrap import BubblewrapRunner, find_bubblewrap, options_for
+from adapters.runners.workspaces import ensure
+from core.approvals.binding import bind
+from core.config import ExecSettings, SandboxOverrides, SandboxSettings, Scope
+from core.model.command import Executable, Placement
+from core.model.plan import BoundCommand, RunOrder, RunStatus
+from core.model.session import SessionKey
+from core.sandbox.plan import plan_for
+from core.sandbox.workspace import directory_for
+
+ROUNDS = 60
+TRUE = "/bin/true"
+
+
+class _Silence:
+    def write(self, request_id: str, stream: str, data: bytes) -> None:
+        """Nothing is written by `true`."""
+
+
+class _NoFiles:
+    def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
+        """No program is bound in this measurement."""
+        raise AssertionError(name, path, cwd)
+
+    def real_directory(self, path: str) -> str | None:
+        """Paths here are real already."""
+        return path
+
+
+def measure() -> dict[str, float]:
+    """Return medians in milliseconds, and the runner's as a multiple of the bare one."""
+    with _place() as place:
+        account = running_account("nobody")
+        order = _order(place, account)
+        runner = BubblewrapRunner(_NoFiles(), place / "output", str(place / "workspaces"))
+        bare, through = asyncio.run(_alternate(order, account, runner))
+    return {
+        "sandbox_bare_ms": bare * 1000,
+        "sandbox_runner_ms": through * 1000,
+        "sandbox_runner_over_bare": through / bare,
+    }
+
+
+async def _alternate(order: RunOrder, account: Account, runner: BubblewrapRunner) -> tuple[float, float]:
+    """Take turns, so that a busy moment of the machine weighs on both."""
+    bwrap = find_bubblewrap()
+    command = [bwrap.path, *options_for(order, account, bwrap), "--", *order.argv]
+    bare: list[float] = []
+    through: list[float] = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        _bare(command, account)
+        between = time.perf_counter()
+        result = await runner.run(order, _Silence())
+        through.append(time.perf_counter() - between)
+        bare.append(between - began)
+        if (result.status, result.exit_code) != (RunStatus.FINISHED, 0):
+            raise RuntimeError(f"true did not run: {result}")
+    return statistics.median(bare), statistics.median(through)
+
+
+def _bare(command: list[str], account: Account) -> None:
+    identity = {"user": account.uid, "group": account.gid, "extra_groups": ()} if account.drop else {}
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd="/", **identity)
+
+
+def _order(place: Path, account: Account) -> RunOrder:
+    workspace = directory_for(str(place / "workspaces"), Scope.SESSION, SessionKey.main("bench"))
+    ensure(workspace, account)
+    plan = plan_for(
+        SandboxSettings(),
+        SandboxOverrides(),
+        ExecSettings(),
+        state_dir=str(place / "state"),
+        protected=(),
+        homes=homes(),
+        workspace=workspace,
+        account=account.name if account.drop else None,
+        timeout_s=None,
+    )
+    bound = BoundCommand(
+        "bench", "agent:bench:main", TRUE, workspace, (), None, Placement.SANDBOX, plan, executables=()
+    )
+    return RunOrder("bench", (TRUE,), bound, bind(bound))
+
+
+@contextmanager
+def _place() -> Iterator[Path]:
+    place = Path(tempfile.mkdtemp(prefix="sayso-bench-", dir="/var/tmp"))
+    place.chmod(0o711)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place)
