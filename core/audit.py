@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -75,7 +76,7 @@ def _parse(seq: int, content: bytes) -> AuditEvent | None:
 class Record(Protocol):
     """What `verify` reads: any AuditStore."""
 
-    def events(self, after: int = 0) -> AsyncIterator[ChainedEvent]:
+    def events(self, after: int = 0) -> AsyncGenerator[ChainedEvent, None]:
         """Yield the chain in order."""
         ...
 
@@ -111,29 +112,35 @@ async def verify(record: Record) -> Verification:
     The noted head is read before the walk, which must reach it, and again after it, when it must not lie
     behind what the walk has seen.
     """
-    noted_seq, noted_hash = await record.head()
-    seq, previous = 0, GENESIS
-    async for link in record.events():
-        problem = _fault(seq + 1, previous, link)
-        if problem is None and link.seq == noted_seq and link.hash != noted_hash:
-            problem = f"event {link.seq} is not the one that the noted head stands for"
-        if problem:
-            return Verification(ok=False, events=seq, head=previous, broken_at=seq + 1, problem=problem)
-        seq, previous = link.seq, link.hash
-    problem = _end_fault(seq, noted_seq, noted_hash, await record.head())
-    broken_at = seq + 1 if problem else None
-    return Verification(problem is None, seq, previous, broken_at, problem)
+    noted = await record.head()
+    last = (0, GENESIS)
+    async with aclosing(record.events()) as links:
+        async for link in links:
+            problem = _fault(last, noted, link)
+            if problem:
+                return _broken(last, problem)
+            last = (link.seq, link.hash)
+    noted_now = await record.head()
+    problem = _end_fault(last, noted, noted_now)
+    return _broken(min(last, noted_now), problem) if problem else Verification(True, *last)
 
 
-def _fault(expected: int, previous: str, link: ChainedEvent) -> str | None:
-    if link.seq > expected:
-        return _missing(expected, link.seq - 1)
-    if link.seq < expected:
+def _broken(last: tuple[int, str], problem: str) -> Verification:
+    return Verification(False, *last, broken_at=last[0] + 1, problem=problem)
+
+
+def _fault(last: tuple[int, str], noted: tuple[int, str], link: ChainedEvent) -> str | None:
+    seq, previous = last
+    if link.seq > seq + 1:
+        return _missing(seq + 1, link.seq - 1)
+    if link.seq <= seq:
         return f"event {link.seq} is there twice or out of order"
     if link.event.kind == UNREADABLE or link.hash != _seal(link.previous, body(link.seq, link.event)):
         return f"event {link.seq} was changed"
     if link.previous != previous:
         return f"event {link.seq} does not follow the event before it: one of them was put in later"
+    if link.seq == noted[0] and link.hash != noted[1]:
+        return f"event {link.seq} is not the one that the noted head stands for"
     return None
 
 
@@ -141,11 +148,12 @@ def _missing(first: int, last: int) -> str:
     return f"event {first} is missing" if first == last else f"events {first} to {last} are missing"
 
 
-def _end_fault(seq: int, noted_seq: int, noted_hash: str, head_now: tuple[int, str]) -> str | None:
-    if seq < noted_seq:
-        return f"events after {seq} are missing: the head notes {noted_seq}"
-    if head_now[0] < seq:
-        return f"event {head_now[0] + 1} was added without the head, which notes {head_now[0]}"
-    if noted_seq == 0 and noted_hash != GENESIS:
+def _end_fault(last: tuple[int, str], noted: tuple[int, str], noted_now: tuple[int, str]) -> str | None:
+    seq = last[0]
+    if seq < noted[0]:
+        return f"events after {seq} are missing: the head notes {noted[0]}"
+    if noted_now[0] < seq:
+        return f"event {noted_now[0] + 1} was added without the head, which notes {noted_now[0]}"
+    if noted[0] == 0 and noted[1] != GENESIS:
         return "the noted head of the empty record was changed"
     return None

@@ -159,15 +159,7 @@ class OperatorConsole:
 
     async def audit_verify(self) -> dict[str, Any]:
         """Recompute the chain."""
-        async with aclosing(self._store.events()) as events:
-            found = await verify(events, await self._store.head())
-        return {
-            "ok": found.ok,
-            "events": found.events,
-            "head": found.head,
-            "brokenAt": found.broken_at,
-            "problem": found.problem,
-        }
+        return (await verify(self._store)).to_json()
 
     async def set_locked(self, *, locked: bool, reviewer: Reviewer) -> dict[str, Any]:
         """Pull or release the kill switch: nothing starts, what runs ends, what waits is withdrawn."""

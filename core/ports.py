@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from core.model.allowlist import AllowlistEntry
@@ -180,7 +180,7 @@ class AuditStore(Protocol):
         """Add events that belong to no request's change."""
         ...
 
-    def events(self, after: int = 0) -> AsyncIterator[ChainedEvent]:
+    def events(self, after: int = 0) -> AsyncGenerator[ChainedEvent, None]:
         """Yield the chain in order."""
         ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from typing import Any
 
 from adapters.stores.part import Part
@@ -56,7 +56,7 @@ class SqliteRecord(Part):
         """Add events that belong to no request's change."""
         await self._database.write(lambda connection: append_events(connection, events))
 
-    async def events(self, after: int = 0) -> AsyncIterator[ChainedEvent]:
+    async def events(self, after: int = 0) -> AsyncGenerator[ChainedEvent, None]:
         """Yield the chain in order."""
         page = await self._page("WHERE seq > ? ORDER BY seq LIMIT ?", (after, _PAGE))
         while page:
