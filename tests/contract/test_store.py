@@ -1,0 +1,628 @@
+"""What every store keeps and promises, written against core.ports.Store."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.audit import GENESIS, verify
+from core.errors import StoreError
+from core.model.allowlist import AllowlistEntry, AlwaysOffer
+from core.model.call import CommandText, ToolCall
+from core.model.command import Placement
+from core.model.decision import Obligation
+from core.model.plan import Binding
+from core.model.principal import Claims, Reviewer
+from core.model.request import (
+    AgentRecord,
+    AuditEvent,
+    Change,
+    Grant,
+    MessageKind,
+    OutboxMessage,
+    Request,
+    RequestKind,
+    Resolution,
+    State,
+)
+from core.model.session import SessionKey
+
+EVENT = AuditEvent(5, "request.created", "main", "r", {"x": 1})
+PERSON = Reviewer("web", "operator", "Ada")
+LS = AllowlistEntry("/usr/bin/ls", real_path="/usr/bin/ls", agent="main")
+
+
+def approved(request, grant_until=10_000):
+    resolution = Resolution("allow-once", 2_000, PERSON)
+    return Change(
+        replace(request, state=State.APPROVED, resolution=resolution),
+        expect=frozenset({State.WAITING}),
+        issue_grant=Grant(request.id, request.binding.digest, 2_000, grant_until),
+        events=(AuditEvent(2_000, "request.approved", "Ada", request.id),),
+        messages=(OutboxMessage("web", MessageKind.UPDATE, request.id, 2_000),),
+    )
+
+
+def started(request, at=3_000):
+    return Change(
+        replace(request, state=State.RUNNING, started_at=at),
+        expect=frozenset({State.APPROVED}),
+        consume_grant_at=at,
+        events=(AuditEvent(at, "run.started", "main", request.id),),
+    )
+
+
+def posts(request, *channels):
+    return tuple(OutboxMessage(channel, MessageKind.POST, request.id, 1_000) for channel in channels)
+
+
+async def keep(store, request, **more):
+    assert await store.commit(Change(request, insert=True, **more)) is True
+    return request
+
+
+async def record(store):
+    return [link async for link in store.events()]
+
+
+# Requests
+
+
+async def test_a_request_is_there_after_the_store_was_opened_anew(open_any_store, new_request):
+    async with open_any_store() as store:
+        kept = await keep(store, new_request(), events=(EVENT,))
+    async with open_any_store() as store:
+        assert await store.request(kept.id) == kept
+        assert (await verify(store)).events == 1
+
+
+@pytest.mark.parametrize("name", ["nothing", "", "%", "0" * 31, "\udc80", "a\0b"])
+async def test_an_unknown_id_names_nothing(store, new_request, name):
+    await keep(store, new_request())
+    assert await store.request(name) is None
+
+
+async def test_an_id_can_be_inserted_once(store, new_request):
+    kept = await keep(store, new_request())
+    again = Change(
+        replace(kept, canonical="other"), insert=True, events=(EVENT,), messages=posts(kept, "web")
+    )
+    assert await store.commit(again) is False
+    assert await store.request(kept.id) == kept
+    assert await record(store) == []
+    assert await store.due("web", 10_000, 10) == ()
+
+
+async def test_a_state_is_replaced_only_from_one_that_is_expected(store, new_request):
+    kept = await keep(store, new_request())
+    running = Change(replace(kept, state=State.FINISHED), expect=frozenset({State.RUNNING, State.APPROVED}))
+    assert await store.commit(running) is False
+    assert await store.request(kept.id) == kept
+    assert await store.commit(replace(running, expect=frozenset({State.RUNNING, State.WAITING}))) is True
+    assert (await store.request(kept.id)).state is State.FINISHED
+
+
+async def test_a_change_that_expects_no_state_or_names_no_kept_request_is_refused(store, new_request):
+    kept = await keep(store, new_request())
+    assert await store.commit(Change(replace(kept, state=State.DENIED))) is False
+    unknown = Change(new_request(), expect=frozenset(State), events=(EVENT,))
+    assert await store.commit(unknown) is False
+    assert await record(store) == []
+
+
+async def test_of_two_hundred_resolutions_at_once_exactly_one_wins(store, new_request):
+    kept = await keep(store, new_request())
+    changes = [
+        replace(approved(kept), events=(AuditEvent(number, "request.approved", f"p{number}", kept.id),))
+        for number in range(200)
+    ]
+    won = await asyncio.gather(*(store.commit(change) for change in changes))
+    assert sum(won) == 1
+    (link,) = await record(store)
+    assert link.event.actor == f"p{won.index(True)}"
+    assert len(await store.due("web", 10_000, 10)) == 1
+
+
+async def test_a_prefix_finds_requests_in_order_of_their_ids(store, new_request):
+    ids = ["abcd1111", "abcd2222", "abce0000", "abcz0000"]
+    for name in reversed(ids):
+        await keep(store, new_request(id=name))
+    assert [found.id for found in await store.by_prefix("abcd")] == ids[:2]
+    assert [found.id for found in await store.by_prefix("abc", limit=3)] == ids[:3]
+    assert [found.id for found in await store.by_prefix("abcz0000")] == ["abcz0000"]
+
+
+@pytest.mark.parametrize(
+    "prefix", ["%", "_bcd", "a%", "abcd1111'", "' OR 1=1 --", "*", "a*", "\udc80", "é", "abcd\0"]
+)
+async def test_a_hostile_prefix_finds_nothing(store, new_request, prefix):
+    await keep(store, new_request(id="abcd1111"))
+    assert await store.by_prefix(prefix) == ()
+
+
+@pytest.mark.parametrize("limit", [0, -1, -(10**30)])
+async def test_a_limit_below_one_finds_nothing_and_a_huge_one_is_no_error(store, new_request, limit):
+    await keep(store, new_request(id="abcd1111", state=State.DENIED))
+    assert await store.by_prefix("abcd", limit) == ()
+    assert await store.recent(limit) == ()
+    assert len(await store.by_prefix("abcd", 10**30)) == len(await store.recent(10**30)) == 1
+
+
+async def test_requests_in_states_come_oldest_first(store, new_request):
+    late = await keep(store, new_request(created_at=900))
+    early = await keep(store, new_request(created_at=100))
+    same = await keep(store, new_request(created_at=900, state=State.RUNNING))
+    await keep(store, new_request(state=State.DENIED))
+    assert await store.in_states(State.WAITING, State.RUNNING) == (early, late, same)
+    assert await store.in_states() == ()
+
+
+async def test_recent_gives_final_ones_newest_first(store, new_request):
+    first = await keep(store, new_request(state=State.FINISHED, ended_at=5_000))
+    second = await keep(store, new_request(state=State.DENIED, ended_at=9_000))
+    third = await keep(store, new_request(state=State.USED, ended_at=9_000))
+    await keep(store, new_request())
+    assert await store.recent(10) == (third, second, first)
+    assert await store.recent(2) == (third, second)
+
+
+@pytest.mark.parametrize("decision", ["allow-once", "allow-always"])
+async def test_a_persons_yes_to_this_binding_counts_as_approved_before(store, new_request, decision):
+    resolution = Resolution(decision, 1, PERSON)
+    await keep(store, new_request(state=State.FINISHED, resolution=resolution))
+    assert await store.approved_before("main", "b" * 64) is True
+
+
+@pytest.mark.parametrize(
+    "resolution",
+    [
+        None,
+        Resolution("allow-once", 1, None),
+        Resolution("deny", 1, PERSON),
+        Resolution("allow", 1, PERSON),
+        Resolution("expired", 1, None),
+    ],
+)
+async def test_anything_but_a_persons_yes_does_not_count(store, new_request, resolution):
+    await keep(store, new_request(state=State.FINISHED, resolution=resolution))
+    assert await store.approved_before("main", "b" * 64) is False
+
+
+async def test_a_yes_counts_for_no_other_agent_and_no_other_binding(store, new_request):
+    await keep(store, new_request(resolution=Resolution("allow-once", 1, PERSON)))
+    assert await store.approved_before("other", "b" * 64) is False
+    assert await store.approved_before("main", "c" * 64) is False
+
+
+# Grants
+
+
+async def test_a_grant_is_consumed_once(store, new_request):
+    kept = await keep(store, new_request())
+    assert await store.commit(approved(kept)) is True
+    assert await store.commit(started(kept)) is True
+    again = replace(started(kept), expect=frozenset(State))
+    assert await store.commit(again) is False
+    assert len(await record(store)) == 2
+
+
+async def test_of_fifty_starts_at_once_exactly_one_gets_the_grant(store, new_request):
+    kept = await keep(store, new_request())
+    await store.commit(approved(kept))
+    change = replace(started(kept), expect=frozenset(State))
+    won = await asyncio.gather(*(store.commit(change) for _ in range(50)))
+    assert sum(won) == 1
+    assert [link.event.kind for link in await record(store)] == ["request.approved", "run.started"]
+
+
+async def test_a_grant_counts_until_its_time_and_not_after(store, new_request):
+    kept = await keep(store, new_request())
+    await store.commit(approved(kept, grant_until=3_000))
+    assert await store.commit(started(kept, at=3_001)) is False
+    assert (await store.request(kept.id)).state is State.APPROVED
+    assert await store.commit(started(kept, at=3_000)) is True
+
+
+async def test_a_grant_counts_for_its_own_binding_only(store, new_request):
+    kept = await keep(store, new_request())
+    await store.commit(approved(kept))
+    other = replace(kept, binding=Binding("d" * 64, ()))
+    assert await store.commit(started(other)) is False
+    assert (await store.request(kept.id)).binding == kept.binding
+
+
+async def test_without_a_grant_nothing_is_consumed(store, new_request):
+    kept = await keep(store, new_request(state=State.APPROVED))
+    assert await store.commit(started(kept)) is False
+    assert await record(store) == []
+
+
+async def test_a_second_grant_for_a_request_is_refused(store, new_request):
+    kept = await keep(store, new_request())
+    await store.commit(approved(kept))
+    await store.commit(started(kept))
+    again = replace(approved(kept), expect=frozenset(State))
+    assert await store.commit(again) is False
+    assert (await store.request(kept.id)).state is State.RUNNING
+
+
+@pytest.mark.parametrize("wrong", [{"request_id": "other"}, {"binding": "d" * 64}])
+async def test_a_grant_that_does_not_fit_its_request_is_an_error(store, new_request, wrong):
+    kept = await keep(store, new_request())
+    change = approved(kept)
+    with pytest.raises(StoreError, match="does not fit"):
+        await store.commit(replace(change, issue_grant=replace(change.issue_grant, **wrong)))
+    assert await store.request(kept.id) == kept
+
+
+async def test_a_change_whose_last_part_fails_leaves_nothing(store, new_request):
+    kept = await keep(store, new_request())
+    change = approved(kept)
+    bad = replace(
+        change, learn=AlwaysOffer((LS,)), events=(*change.events, replace(EVENT, data={"x": float("nan")}))
+    )
+    with pytest.raises(ValueError, match="JSON"):
+        await store.commit(bad)
+    assert await store.request(kept.id) == kept
+    assert await store.due("web", 10_000, 10) == ()
+    assert await store.learned("main") == ()
+    assert await store.commit(change) is True
+    assert (await verify(store)).events == 1
+
+
+async def test_a_message_for_an_unknown_request_is_an_error_and_leaves_nothing(store, new_request):
+    stray = posts(new_request(), "web")
+    fresh = new_request()
+    with pytest.raises(StoreError, match="contradicts"):
+        await store.commit(Change(fresh, insert=True, messages=stray, events=(EVENT,)))
+    assert await store.request(fresh.id) is None
+    assert await store.commit(Change(fresh, insert=True, events=(EVENT,))) is True
+
+
+async def test_cancelled_commits_are_whole_or_absent_and_the_store_works_on(store, new_request):
+    requests = [new_request() for _ in range(30)]
+    tasks = [
+        asyncio.create_task(store.commit(Change(r, insert=True, events=(replace(EVENT, request_id=r.id),))))
+        for r in requests
+    ]
+    await asyncio.sleep(0.002)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    last = await keep(store, new_request(), events=(EVENT,))
+    kept = {request.id for request in await store.in_states(State.WAITING)} - {last.id}
+    told = {link.event.request_id for link in await record(store)} - {EVENT.request_id}
+    assert kept == told
+    assert (await verify(store)).ok
+
+
+# The learned allowlist
+
+
+async def test_entries_are_learned_once_and_come_back_as_they_were(store, new_request):
+    entries = (
+        LS,
+        replace(LS, args=("-l", "\udc80")),
+        replace(LS, args=()),
+        replace(LS, agent=None, placement=Placement.HOST),
+        replace(LS, pattern="/opt/\udcff/x", sha256="a" * 64),
+    )
+    await keep(store, new_request(), learn=AlwaysOffer(entries, ("words",)))
+    await keep(store, new_request(), learn=AlwaysOffer((entries[1], entries[0])))
+    assert await store.learned("main") == entries
+    assert await store.learned("other") == (entries[3],)
+
+
+async def test_a_refused_change_teaches_nothing(store, new_request):
+    kept = await keep(store, new_request())
+    refused = Change(kept, expect=frozenset({State.RUNNING}), learn=AlwaysOffer((LS,)))
+    assert await store.commit(refused) is False
+    assert await store.learned("main") == ()
+
+
+async def test_noting_a_use_changes_no_entry(store, new_request):
+    odd = replace(LS, pattern="/opt/\udcff/x")
+    await keep(store, new_request(), learn=AlwaysOffer((LS, odd)))
+    await store.record_use(LS.pattern, "main", "/usr/bin/ls -l", 7_000)
+    await store.record_use(odd.pattern, "main", "/opt/\udcff/x", 7_000)
+    await store.record_use("/no/such", "main", "x", 7_000)
+    assert await store.learned("main") == (LS, odd)
+
+
+# Credentials
+
+
+def agent(name="main", token="a" * 64, at=1):
+    return AgentRecord(name, token, at)
+
+
+async def test_an_agent_is_found_by_its_token_alone(store):
+    assert await store.put_agent(agent(), EVENT) is True
+    assert await store.agent_by_token("a" * 64) == agent()
+    for other in ("b" * 64, "A" * 64, "a" * 63, "", "%", "main"):
+        assert await store.agent_by_token(other) is None
+
+
+async def test_a_live_agent_is_not_replaced(store):
+    await store.put_agent(agent(), EVENT)
+    assert await store.put_agent(agent(token="b" * 64), EVENT) is False
+    assert await store.agents() == (agent(),)
+    assert await store.agent_by_token("b" * 64) is None
+    assert len(await record(store)) == 1
+
+
+async def test_a_revoked_agents_token_is_dead_and_its_id_can_be_minted_anew(store):
+    await store.put_agent(agent(), EVENT)
+    assert await store.revoke_agent("main", replace(EVENT, at=9)) is True
+    assert await store.agent_by_token("a" * 64) is None
+    assert await store.agents() == (replace(agent(), revoked_at=9),)
+    assert await store.revoke_agent("main", EVENT) is False
+    assert await store.put_agent(agent(token="b" * 64, at=10), EVENT) is True
+    assert await store.agent_by_token("a" * 64) is None
+    assert await store.agents() == (agent(token="b" * 64, at=10),)
+    assert len(await record(store)) == 3
+
+
+async def test_revoking_an_unknown_agent_changes_nothing(store):
+    assert await store.revoke_agent("nobody", EVENT) is False
+    assert await record(store) == []
+
+
+async def test_two_agents_cannot_have_one_token(store):
+    await store.put_agent(agent(), EVENT)
+    with pytest.raises(StoreError):
+        await store.put_agent(agent("other"), EVENT)
+    assert await store.agents() == (agent(),)
+
+
+async def test_a_login_counts_before_its_time_is_over_and_until_it_is_ended(store):
+    await store.put_login("a" * 64, 5_000)
+    assert await store.login_valid("a" * 64, 4_999) is True
+    assert await store.login_valid("a" * 64, 5_000) is False
+    assert await store.login_valid("b" * 64, 1) is False
+    await store.end_login("a" * 64)
+    assert await store.login_valid("a" * 64, 1) is False
+
+
+# The outbox
+
+
+async def test_messages_of_one_request_come_one_at_a_time_in_order(store, new_request):
+    one, two = new_request(), new_request()
+    await keep(store, one, messages=posts(one, "web"))
+    await keep(store, two, messages=posts(two, "web", "chat"))
+    await store.commit(approved(one))
+    first, second = await store.due("web", 10_000, 10)
+    assert [(m.request_id, m.kind) for m in (first, second)] == [
+        (one.id, MessageKind.POST),
+        (two.id, MessageKind.POST),
+    ]
+    await store.delivered(first, "ref-1")
+    second_again, update = await store.due("web", 10_000, 10)
+    assert second_again == second
+    assert (update.request_id, update.kind) == (one.id, MessageKind.UPDATE)
+    assert [m.channel for m in await store.due("chat", 10_000, 10)] == ["chat"]
+    assert await store.copies(one.id) == (("web", "ref-1"),)
+
+
+async def test_nothing_is_due_before_its_time_or_beyond_the_limit(store, new_request):
+    for _ in range(3):
+        request = new_request()
+        await keep(store, request, messages=posts(request, "web"))
+    assert await store.due("web", 999, 10) == ()
+    assert len(await store.due("web", 1_000, 2)) == 2
+    assert await store.due("web", 1_000, 0) == ()
+    assert await store.due("chat", 1_000, 10) == ()
+    assert await store.next_due("web") == 1_000
+    assert await store.next_due("chat") is None
+
+
+async def test_a_failed_message_holds_back_those_after_it(store, new_request):
+    request = await keep(store, new_request(), messages=())
+    await store.commit(
+        replace(approved(request), messages=posts(request, "web") + approved(request).messages)
+    )
+    (post,) = await store.due("web", 3_000, 10)
+    await store.failed(post, 9_000, "no answer \udc80")
+    assert await store.due("web", 8_999, 10) == ()
+    assert await store.next_due("web") == 9_000
+    (again,) = await store.due("web", 9_000, 10)
+    assert again == replace(post, attempts=1, due_at=9_000)
+    await store.delivered(again, None)
+    assert await store.copies(request.id) == ()
+    assert [m.kind for m in await store.due("web", 9_000, 10)] == [MessageKind.UPDATE]
+
+
+async def test_a_later_update_takes_the_place_of_an_earlier_one_of_its_channel_and_request(
+    store, new_request
+):
+    request, other = new_request(), new_request()
+    updates = tuple(
+        OutboxMessage(channel, MessageKind.UPDATE, kept.id, due)
+        for channel, kept, due in [("web", request, 1), ("chat", request, 2), ("web", other, 3)]
+    )
+    await keep(store, request)
+    await keep(store, other, messages=updates)
+    (stale, _) = await store.due("web", 9, 9)
+    await store.commit(approved(request))
+    assert [(m.request_id, m.due_at) for m in await store.due("web", 9_000, 9)] == [
+        (other.id, 3),
+        (request.id, 2_000),
+    ]
+    assert [m.due_at for m in await store.due("chat", 9_000, 9)] == [2]
+    await store.failed(stale, 99_000, "late news of a message that is gone")
+    await store.dropped(stale, "likewise")
+    assert len(await store.due("web", 9_000, 9)) == 2
+    assert [link.event.kind for link in await record(store)] == ["request.approved"]
+
+
+async def test_a_post_is_never_replaced_by_an_update(store, new_request):
+    request = new_request()
+    await keep(store, request, messages=posts(request, "web"))
+    await store.commit(approved(request))
+    assert [m.kind for m in await store.due("web", 9_000, 9)] == [MessageKind.POST]
+
+
+async def test_a_dropped_message_is_gone_and_on_the_record(store, new_request):
+    request = new_request()
+    await keep(store, request, messages=posts(request, "web"))
+    (post,) = await store.due("web", 9_000, 9)
+    await store.dropped(replace(post, attempts=7), "channel deleted")
+    assert await store.next_due("web") is None
+    (link,) = await record(store)
+    assert (link.event.kind, link.event.request_id) == ("message.dropped", request.id)
+    assert link.event.data == {"channel": "web", "message": "post", "attempts": 7, "error": "channel deleted"}
+
+
+async def test_every_copy_is_kept_once(store, new_request):
+    request = new_request()
+    await keep(store, request, messages=posts(request, "web", "chat"))
+    for channel in ("web", "chat"):
+        (post,) = await store.due(channel, 9_000, 9)
+        await store.delivered(post, f"{channel}-ref")
+        await store.delivered(post, f"{channel}-ref")
+    assert await store.copies(request.id) == (("web", "web-ref"), ("chat", "chat-ref"))
+    assert await store.copies("other") == ()
+
+
+# The record and the kill switch
+
+
+async def test_the_record_chains_events_in_order_and_notes_its_head(store):
+    assert await store.head() == (0, GENESIS)
+    events = [AuditEvent(n, "a.b", "main", None if n % 2 else "r", {"n": n, "é": [1.5]}) for n in range(5)]
+    await store.append(*events[:2])
+    await store.append(*events[2:])
+    links = await record(store)
+    assert [link.event for link in links] == events
+    assert [link.seq for link in links] == [1, 2, 3, 4, 5]
+    assert [link.previous for link in links] == [GENESIS, *(link.hash for link in links[:-1])]
+    assert await store.head() == (5, links[-1].hash)
+    assert [link async for link in store.events(after=3)] == links[3:]
+    assert await store.events_about("r") == tuple(links[::2])
+    assert (await verify(store)).ok
+
+
+async def test_a_long_record_is_read_whole(store):
+    await store.append(*(AuditEvent(n, "a.b", "main") for n in range(1_203)))
+    found = await verify(store)
+    assert (found.ok, found.events) == (True, 1_203)
+
+
+async def test_verify_holds_while_events_are_appended(store):
+    await store.append(*(EVENT for _ in range(600)))
+    results = await asyncio.gather(verify(store), *(store.append(EVENT) for _ in range(20)), verify(store))
+    assert results[0].ok
+    assert results[-1].ok
+
+
+async def test_the_kill_switch_is_kept_and_on_the_record(open_any_store):
+    async with open_any_store() as store:
+        assert await store.locked() is False
+        await store.set_locked(locked=True, event=replace(EVENT, kind="lock.set"))
+    async with open_any_store() as store:
+        assert await store.locked() is True
+        await store.set_locked(locked=False, event=replace(EVENT, kind="lock.ended"))
+        assert await store.locked() is False
+        assert [link.event.kind for link in await record(store)] == ["lock.set", "lock.ended"]
+
+
+async def test_a_closed_store_says_so(open_any_store, new_request):
+    async with open_any_store() as store:
+        pass
+    with pytest.raises(StoreError, match="closed"):
+        await store.commit(Change(new_request(), insert=True))
+    with pytest.raises(StoreError, match="closed"):
+        await store.locked()
+
+
+# Everything comes back exactly
+
+TEXT = st.text(st.characters(codec=None, exclude_categories=()), max_size=6)
+PAIRS = st.lists(st.tuples(TEXT, TEXT), max_size=2).map(tuple)
+TEXTS = st.lists(TEXT, max_size=3).map(tuple)
+INT = st.integers(-(2**53), 2**53)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+OBJECT = st.dictionaries(st.text(max_size=4), PLAIN, max_size=3)
+ENTRY = st.builds(
+    AllowlistEntry,
+    pattern=TEXT,
+    args=st.none() | TEXTS,
+    arg_pattern=st.none() | TEXT,
+    placement=st.sampled_from(Placement),
+    real_path=st.none() | TEXT,
+    sha256=st.none() | TEXT,
+    agent=st.none() | TEXT,
+    source=TEXT,
+)
+COMMAND = st.builds(
+    CommandText,
+    line=st.none() | TEXT,
+    argv=TEXTS,
+    cwd=st.none() | TEXT,
+    cwd_preferred=st.booleans(),
+    env=PAIRS,
+    stdin=st.none() | st.binary(max_size=40),
+    timeout_s=st.none() | st.floats(allow_nan=False),
+)
+CALL = st.builds(
+    ToolCall,
+    tool=TEXT,
+    session=st.sampled_from(["agent:a:main", "agent:a:web:u1", "agent:a:main:subagent:s1:subagent:s2"]).map(
+        SessionKey.parse
+    ),
+    claims=st.builds(Claims, st.none() | TEXT, st.none() | TEXT, st.integers(0, 9), st.booleans()),
+    command=st.none() | COMMAND,
+    args=OBJECT,
+    elevated=st.none() | TEXT,
+)
+RESOLUTION = st.builds(
+    Resolution,
+    decision=TEXT,
+    at=INT,
+    by=st.none() | st.builds(Reviewer, TEXT, TEXT, TEXT),
+    reason=st.none() | TEXT,
+)
+REQUEST = st.builds(
+    Request,
+    id=st.uuids().map(lambda value: value.hex),
+    kind=st.sampled_from(RequestKind),
+    state=st.sampled_from(State),
+    call=CALL,
+    canonical=TEXT,
+    cwd=TEXT,
+    placement=st.sampled_from(Placement),
+    sandbox=st.none() | TEXT,
+    verdict=OBJECT,
+    binding=st.builds(Binding, st.text("0123456789abcdef", min_size=64, max_size=64), PAIRS),
+    created_at=INT,
+    deadline=INT,
+    always=st.builds(AlwaysOffer, st.lists(ENTRY, max_size=2).map(tuple), TEXTS, st.none() | TEXT),
+    obligations=st.frozensets(st.sampled_from(Obligation)),
+    resolution=st.none() | RESOLUTION,
+    started_at=st.none() | INT,
+    ended_at=st.none() | INT,
+    outcome=st.none() | OBJECT,
+)
+
+
+@settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(request=REQUEST)
+async def test_any_request_comes_back_exactly(store, request):
+    change = Change(request, insert=True, learn=request.always)
+    if await store.commit(change):
+        back = await store.request(request.id)
+        assert back == request
+        assert repr(back) == repr(request)
