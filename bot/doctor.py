@@ -1,0 +1,174 @@
+"""Is everything that protects you really on? Facts about this installation, each with what mends it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from adapters.runners.accounts import running_account
+from adapters.runners.bubblewrap import find_bubblewrap
+from bot.check import Check, Status
+from bot.config import LoadedConfig
+from bot.doctor_sandbox import attempts
+from bot.site import survey
+from core.config import SandboxMode
+from core.errors import RunError, SaysoError
+
+__all__ = ["Check", "Status", "examine"]
+
+_PYTHON = (3, 11)
+
+
+async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
+    """Look at the installation, then try to break out of the sandbox."""
+    checks = [
+        _python(),
+        _state_directory(home),
+        *_configuration(loaded),
+        _one_user(),
+        *_root(loaded),
+        await _daemon(home / "sayso.sock"),
+        _sandboxed(loaded),
+        _bubblewrap(),
+        _namespaces(),
+    ]
+    try:
+        site = survey(loaded.config, home, [str(path) for path in loaded.protected_paths])
+        return [*checks, *await attempts(loaded, site)]
+    except (SaysoError, OSError) as error:
+        mend = "put this right, then run sayso doctor again; until then nothing runs in the sandbox"
+        return [*checks, Check("sandbox", Status.FAIL, str(error), mend)]
+
+
+def _python() -> Check:
+    found = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info >= _PYTHON:
+        return Check("Python", Status.OK, found)
+    return Check("Python", Status.FAIL, f"{found} is too old", "install Python 3.11 or newer")
+
+
+def _state_directory(home: Path) -> Check:
+    name = "state directory"
+    if not home.is_dir():
+        return Check(name, Status.WARN, f"{home} is not there yet", "sayso up makes it")
+    found = home.stat()
+    if found.st_uid != os.geteuid():
+        detail = f"{home} belongs to uid {found.st_uid}, not to you (uid {os.geteuid()})"
+        return Check(name, Status.FAIL, detail, "run Sayso as the user it belongs to, or set SAYSO_HOME")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        detail = f"{home} is open to other users (mode {stat.S_IMODE(found.st_mode):04o})"
+        return Check(name, Status.FAIL, detail, f"chmod 700 {home}")
+    return Check(name, Status.OK, f"{home}, open to its owner alone")
+
+
+def _configuration(loaded: LoadedConfig) -> Iterator[Check]:
+    for path in loaded.protected_paths:
+        if not path.is_file():
+            continue
+        found = path.stat()
+        mode = stat.S_IMODE(found.st_mode)
+        if found.st_uid not in (0, os.geteuid()):
+            detail = f"{path} belongs to uid {found.st_uid}, who can change the policy"
+            yield Check("configuration", Status.FAIL, detail, f"chown it: sudo chown {os.geteuid()} {path}")
+        elif mode & 0o022:
+            detail = f"{path} can be changed by other users (mode {mode:04o})"
+            yield Check("configuration", Status.FAIL, detail, f"chmod go-w {path}")
+        elif mode & 0o044:
+            detail = f"{path} can be read by other users (mode {mode:04o})"
+            yield Check("configuration", Status.WARN, detail, f"chmod 600 {path}, if it holds secrets")
+        else:
+            yield Check("configuration", Status.OK, f"{path}, mode {mode:04o}")
+
+
+def _one_user() -> Check:
+    if os.geteuid() == 0:
+        return Check("users", Status.OK, "agents that run as another user cannot read the state of root")
+    detail = (
+        "an agent that runs as this user can read Sayso's files and use the operator's token; "
+        "only what it asks Sayso to run is confined"
+    )
+    return Check("users", Status.WARN, detail, "run the daemon as a user of its own, apart from the agents")
+
+
+def _root(loaded: LoadedConfig) -> Iterator[Check]:
+    if os.geteuid() != 0:
+        return
+    user = loaded.config.sandboxing.user
+    try:
+        running_account(user)
+    except RunError as error:
+        yield Check("root", Status.FAIL, str(error), "set sandboxing.user to an account without rights")
+        return
+    detail = (
+        f"the daemon runs as root; bubblewrap is never started so, each command becomes {user} first, and "
+        "works in a directory of that account; what runs on the host runs as root"
+    )
+    yield Check("root", Status.WARN, detail, "run the daemon as a user of its own without rights")
+    if user == "nobody":
+        detail = "commands run as nobody, an account that other services may use too"
+        mend = "useradd --system --no-create-home sayso-run, and set sandboxing.user to it"
+        yield Check("sandbox account", Status.WARN, detail, mend)
+
+
+async def _daemon(socket: Path) -> Check:
+    try:
+        async with asyncio.timeout(2):
+            _, writer = await asyncio.open_unix_connection(str(socket))
+    except FileNotFoundError:
+        return Check("daemon", Status.WARN, f"nothing listens on {socket}", "sayso up starts it")
+    except OSError as error:
+        detail = f"{socket} is there, and nobody answers ({type(error).__name__})"
+        return Check("daemon", Status.WARN, detail, "sayso up starts it, and clears what a dead one left")
+    writer.close()
+    await writer.wait_closed()
+    return _socket_mode(socket)
+
+
+def _socket_mode(socket: Path) -> Check:
+    mode = stat.S_IMODE(socket.stat().st_mode)
+    if mode & 0o007:
+        detail = f"every user may connect to {socket} (mode {mode:04o})"
+        return Check("daemon", Status.FAIL, detail, f"chmod 600 {socket}, and start the daemon again")
+    return Check("daemon", Status.OK, f"alive on {socket}")
+
+
+def _sandboxed(loaded: LoadedConfig) -> Check:
+    mode = loaded.config.sandboxing.mode
+    if mode is SandboxMode.ALL:
+        return Check("sandbox use", Status.OK, "every session runs in the sandbox")
+    sessions = "no session runs" if mode is SandboxMode.OFF else "main sessions do not run"
+    detail = f"{sessions} in the sandbox (sandboxing.mode: {mode.value})"
+    return Check("sandbox use", Status.WARN, detail, "set sandboxing.mode: all")
+
+
+def _bubblewrap() -> Check:
+    try:
+        found = find_bubblewrap()
+    except RunError as error:
+        return Check(
+            "bubblewrap", Status.FAIL, str(error), "apt install bubblewrap (or your system's package)"
+        )
+    version = ".".join(map(str, found.version))
+    if found.disables_userns:
+        return Check("bubblewrap", Status.OK, f"{found.path} {version}")
+    detail = f"{found.path} {version}{' (setuid)' if found.setuid else ''} cannot forbid further namespaces"
+    return Check("bubblewrap", Status.WARN, detail, "install bubblewrap 0.8 or newer, not setuid")
+
+
+def _namespaces() -> Check:
+    """Read the switches; whether they really work is what the attempts show."""
+    name = "user namespaces"
+    blocked = {
+        "/proc/sys/user/max_user_namespaces": "0",
+        "/proc/sys/kernel/unprivileged_userns_clone": "0",
+    }
+    for path, off in blocked.items():
+        if Path(path).exists() and Path(path).read_text().strip() == off:
+            key = path.removeprefix("/proc/sys/").replace("/", ".")
+            mend = f"sysctl {key}={'10000' if 'max' in key else '1'}"
+            return Check(name, Status.FAIL, f"{key} is 0, so no sandbox can be made", mend)
+    return Check(name, Status.OK, "the kernel's switches allow them")
