@@ -131,7 +131,7 @@ def _finite(text: str) -> float:
 
 def _check_tree(root: Any) -> None:  # noqa: ANN401 - any JSON value
     level = [root]
-    for _ in range(DEPTH_LIMIT + 1):
+    for _ in range(DEPTH_LIMIT):
         level = [child for value in level for child in _children(value)]
         if not level:
             return

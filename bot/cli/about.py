@@ -1,0 +1,56 @@
+"""`sayso version`, `sayso help`, and what `sayso` alone says."""
+
+from __future__ import annotations
+
+from bot.cli import exits
+from bot.cli.parser import Parser
+from bot.cli.terminal import coloured, put_json
+
+OVERVIEW = """\
+Sayso stands between AI agents and this machine: it runs on your say-so.
+
+start    sayso up                       the daemon, in the foreground
+         sayso doctor                   is everything that protects you really on?
+ask      sayso exec -- git status       run a command, if policy or a person says yes
+         sayso check TOOL --args JSON   may a tool be used like this?
+         sayso wait ID                  come back to a question
+decide   sayso pending                  what waits
+         sayso approve ID [always]      sayso deny ID --reason T
+         sayso web link                 a login for the page
+look     sayso history                  sayso show ID
+         sayso tools                    sayso explain -- CMD…
+         sayso config check|show        sayso status
+         sayso audit tail|verify        the record
+stop     sayso cancel ID                end a run
+         sayso lock, sayso unlock       stop everything, resume
+agents   sayso agent add|list|revoke    their tokens
+
+Every command tells its options with --help; most take --json."""
+
+
+def help_command(arguments: list[str]) -> int:
+    """Print the overview, or the help of one command."""
+    if arguments:
+        from bot.cli import COMMANDS, main  # noqa: PLC0415 - the package imports this module
+
+        if arguments[0] in COMMANDS:
+            return main([arguments[0], "--help"])
+        raise exits.UsageError(f"there is no command {arguments[0][:60]!r}")
+    for line in OVERVIEW.splitlines():
+        head, rest = line[:9], line[9:]
+        print(coloured(head, "bold") + rest if head.strip() and head.endswith(" ") else line)
+    return exits.OK
+
+
+def version_command(arguments: list[str]) -> int:
+    """Print the version."""
+    from bot.version import version  # noqa: PLC0415 - slow, and only needed here
+
+    parser = Parser("version", "Print the version.")
+    parser.json_flag()
+    options = parser.parse_args(arguments)
+    if options.json:
+        put_json({"version": version()})
+    else:
+        print(f"sayso {version()}")
+    return exits.OK

@@ -1,0 +1,76 @@
+"""`sayso config check|show`, and loading the configuration for other commands."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bot.cli import exits
+from bot.cli.parser import Parser, verb
+from bot.cli.terminal import coloured, note, put_json, shown
+from bot.config import LoadedConfig, Overrides, load
+from bot.config.tree import Parts, find, path_text
+from core.errors import ConfigError
+
+
+def loaded(paths: Sequence[Path]) -> LoadedConfig:
+    """Load the configuration; raises BadConfiguration, whose text names file, line and key."""
+    try:
+        return load(list(paths), env=os.environ, overrides=Overrides())
+    except ConfigError as error:
+        raise exits.BadConfiguration(str(error)) from None
+
+
+def config_command(arguments: list[str]) -> int:
+    """Check or show the effective configuration."""
+    which, rest = verb("config", arguments, ("check", "show"))
+    parser = Parser(f"config {which}", "The effective configuration, without starting anything.")
+    parser.add_argument(
+        "--config",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="F",
+        help="later ones overlay earlier ones",
+    )
+    parser.json_flag()
+    options = parser.parse_args(rest)
+    found = loaded(options.config)
+    return (_check if which == "check" else _show)(found, as_json=options.json)
+
+
+def _check(found: LoadedConfig, *, as_json: bool) -> int:
+    if as_json:
+        put_json({"ok": True, "warnings": list(found.warnings)})
+        return exits.OK
+    for warning in found.warnings:
+        note(f"warning: {warning}", "yellow")
+    print("the configuration is valid")
+    return exits.OK
+
+
+def _show(found: LoadedConfig, *, as_json: bool) -> int:
+    rows = [(path_text(parts), value, _written(found, parts)) for parts, value in _leaves(found.redacted())]
+    if as_json:
+        put_json([{"key": path, "value": value, "source": where} for path, value, where in rows])
+        return exits.OK
+    for path, value, where in rows:
+        print(f"{path}: {shown(json.dumps(value, ensure_ascii=False))}  {coloured('# ' + where, 'dim')}")
+    return exits.OK
+
+
+def _written(found: LoadedConfig, parts: Parts) -> str:
+    node = find(found.tree, parts)
+    return str(node.origin) if node else "default"
+
+
+def _leaves(value: Any, parts: Parts = ()) -> Iterator[tuple[Parts, Any]]:  # noqa: ANN401 - any JSON value
+    """Yield what is not a mapping, with its path; a mapping without keys is a value too."""
+    if not isinstance(value, dict) or not value:
+        yield parts, value
+        return
+    for key, inner in value.items():
+        yield from _leaves(inner, (*parts, key))

@@ -1,0 +1,91 @@
+"""`sayso status`, `web link`, `audit tail|verify`: the daemon and its record."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.cli import exits
+from bot.cli.operator import ask
+from bot.cli.parser import Parser, verb
+from bot.cli.terminal import coloured, facts, left, note, put_json, shown
+
+
+def status_command(arguments: list[str]) -> int:
+    """Tell how the daemon is."""
+    parser = Parser("status", "Tell how the daemon is.")
+    parser.json_flag()
+    options = parser.parse_args(arguments)
+    status = ask("daemon.status")
+    if options.json:
+        put_json(status)
+    else:
+        facts([(name, _plain(value)) for name, value in status.items()])
+    return exits.OK
+
+
+def _plain(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return ", ".join(_plain(inner) for inner in value)
+    return str(value)
+
+
+def web_command(arguments: list[str]) -> int:
+    """Make a login link for the page."""
+    _, rest = verb("web", arguments, ("link",))
+    parser = Parser("web link", "Make a login link for the page; it counts once.")
+    parser.json_flag()
+    options = parser.parse_args(rest)
+    link = ask("web.link")
+    if options.json:
+        put_json(link)
+    else:
+        print(shown(link["url"]))
+        note(f"it counts once, {left(link['expiresAt'])}; open it and press the button")
+    return exits.OK
+
+
+def audit_command(arguments: list[str]) -> int:
+    """Read the record, or prove it whole."""
+    which, rest = verb("audit", arguments, ("tail", "verify"))
+    return _tail(rest) if which == "tail" else _verify(rest)
+
+
+def _tail(arguments: list[str]) -> int:
+    parser = Parser("audit tail", "Print the newest events of the record, oldest first.")
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many (default 20)")
+    parser.json_flag()
+    options = parser.parse_args(arguments)
+    for event in ask("audit.tail", limit=options.limit):
+        if options.json:
+            put_json(event)
+        else:
+            print(_line(event))
+    return exits.OK
+
+
+def _line(event: dict[str, Any]) -> str:
+    moment = datetime.fromtimestamp(event["at"] / 1000, UTC).astimezone()
+    about = (event.get("request") or "")[:8] or "-"
+    kind = coloured(f"{event['kind']:<22}", "bold")
+    return f"{event['seq']:>6}  {moment:%Y-%m-%d %H:%M:%S}  {kind} {about:<8}  {shown(event['actor'])}"
+
+
+def _verify(arguments: list[str]) -> int:
+    parser = Parser("audit verify", "Recompute the chain of the record; exit 1 where it is broken.")
+    parser.json_flag()
+    options = parser.parse_args(arguments)
+    found = ask("audit.verify")
+    if options.json:
+        put_json(found)
+    elif found["ok"]:
+        print(f"the record is whole: {found['events']} events, head {str(found['head'])[:16]}")
+    else:
+        print(
+            coloured(f"the record is broken at event {found['brokenAt']}: {shown(found['problem'])}", "red")
+        )
+    return exits.OK if found["ok"] else exits.DIFFERENCE

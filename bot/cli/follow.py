@@ -1,0 +1,141 @@
+"""What a person or a program sees while a call is in flight, and when it has ended."""
+
+from __future__ import annotations
+
+import sys
+from binascii import a2b_base64
+
+from bot.cli import exits
+from bot.cli.terminal import left, note, put_json, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
+
+    Json = dict[str, Any]
+
+SHORT = 8
+
+
+class Follower:
+    """Passes output through as bytes, keeps Sayso's own words on stderr, and ends with the exit status."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._request_id: str | None = None
+        self._runs = False
+        self._streamed = False
+        self._at_line_start = True
+
+    def notified(self, method: str, params: Json) -> None:
+        """Take a notification about the call."""
+        if method == "exec.output":
+            self._put(params["stream"], a2b_base64(params["data"]))
+            self._streamed = True
+        elif method == "exec.running":
+            self._request_id, self._runs = params["id"], True
+        elif method == "exec.approval.requested":
+            self._request_id = params["id"]
+            note(_waits(params), "yellow")
+
+    def left_behind(self) -> None:
+        """Say what goes on after Ctrl-C, and how to come back to it."""
+        if self._request_id is None:
+            note("\ninterrupted before the daemon answered")
+            return
+        short = self._request_id[:SHORT]
+        what = "the command goes on" if self._runs else "the question stays open"
+        more = f"; sayso cancel {short} ends it" if self._runs else ""
+        note(f"\n{what}: sayso wait {short} joins it again{more}", "yellow")
+
+    def finish(self, outcome: Json) -> int:
+        """Show the outcome and return the exit status."""
+        if not self._streamed:
+            self._put("stdout", outcome["stdout"].encode("utf-8", "surrogateescape"))
+            self._put("stderr", outcome["stderr"].encode("utf-8", "surrogateescape"))
+        explain(outcome)
+        if self._as_json:
+            if not self._at_line_start:
+                sys.stdout.write("\n")
+            put_json(outcome)
+        elif outcome["status"] == "pending":
+            print(outcome["id"])
+        return exits.of_outcome(outcome)
+
+    def _put(self, stream: str, data: bytes) -> None:
+        if not data:
+            return
+        out: BinaryIO = sys.stderr.buffer if stream == "stderr" else sys.stdout.buffer
+        out.write(data)
+        out.flush()
+        if stream != "stderr":
+            self._at_line_start = data.endswith(b"\n")
+
+
+def _waits(card: Json) -> str:
+    short = card["id"][:SHORT]
+    return f"waiting for a person: {short} (sayso approve {short}), {left(card['deadline'])}"
+
+
+def explain(outcome: Json) -> None:
+    """Say on stderr what the exit status cannot."""
+    status = outcome["status"]
+    if status == "denied":
+        _denied(outcome)
+    elif status == "allowed":
+        note(f"allowed: {outcome['reason']}", "green")
+    elif status == "pending":
+        short = (outcome["id"] or "")[:SHORT]
+        note(f"a person must decide: sayso wait {short} waits for it")
+    elif status == "finished":
+        _finished(outcome)
+    else:
+        note(f"{status}: {outcome['reason']}", "red")
+        _hint(_NEXT.get(status, ""), outcome)
+
+
+_NEXT = {
+    "expired": "ask again while somebody can answer; approvals.exec.timeout is how long a question waits",
+    "failed": "sayso doctor tells whether the sandbox works; sayso show {id} has the details",
+    "interrupted": "it is not repeated by itself; ask again if it should run",
+}
+
+
+def _finished(outcome: Json) -> None:
+    if outcome.get("timedOut"):
+        note("the command ran into its time limit and was ended", "red")
+    for stream, count in (outcome.get("truncated") or {}).items():
+        if count:
+            note(f"{stream}: {count} bytes are not kept in the outcome")
+
+
+def _denied(outcome: Json) -> None:
+    decision = outcome.get("decision") or {}
+    approval = outcome.get("approval") or {}
+    note(f"denied: {outcome['reason']}", "red")
+    if approval.get("by"):
+        note(f"  by:    {approval['by']}")
+    if decision.get("rule"):
+        note(f"  rule:  {decision['rule']}")
+        note(f"  where: {_where(decision)}")
+    _hint(_next_step(outcome, decision), outcome)
+
+
+def _where(decision: Json) -> str:
+    source, where = decision.get("source") or "built-in", decision.get("where")
+    return f"{source} ({where})" if where and where != source else str(source)
+
+
+def _next_step(outcome: Json, decision: Json) -> str:
+    if exits.nobody_to_ask(outcome):
+        return "configure who is asked (channels, approvals.exec), then sayso doctor"
+    if decision.get("effect") == "ask":
+        return "a person said no; sayso show {id} has who, when and why"
+    if outcome.get("id"):
+        return "sayso show {id} has the whole decision; changing it takes the configuration"
+    return "sayso explain shows the whole decision for a command"
+
+
+def _hint(text: str, outcome: Json) -> None:
+    if text:
+        note("  next:  " + shown(text.replace("{id}", (outcome.get("id") or "")[:SHORT])))

@@ -1,0 +1,15 @@
+"""Calls to the daemon with the operator's token."""
+
+from __future__ import annotations
+
+from bot.client import Client, operator_token, socket_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def ask(method: str, **params: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Call one operator method and return its answer."""
+    with Client(socket_path(), operator_token(), "operator") as client:
+        return client.call(method, {name: value for name, value in params.items() if value is not None})

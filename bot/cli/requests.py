@@ -1,0 +1,152 @@
+"""`sayso pending`, `history`, `show`: what waits, what was decided, everything about one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.cli import exits
+from bot.cli.operator import ask
+from bot.cli.parser import Parser
+from bot.cli.terminal import ago, coloured, facts, left, put_json, shown, span, table
+
+Json = dict[str, Any]
+
+SHORT = 8
+COMMAND_WIDTH = 100
+_COLOURS = {"waiting": "yellow", "running": "green", "finished": "green", "denied": "red", "failed": "red"}
+
+
+def pending_command(arguments: list[str]) -> int:
+    """List what waits for a person."""
+    parser = Parser("pending", "List what waits for a person.")
+    parser.json_flag()
+    options = parser.parse_args(arguments)
+    requests = ask("exec.approval.list")
+    if options.json:
+        put_json(requests)
+    elif not requests:
+        print("nothing waits")
+    else:
+        rows = [(_short(r), r["agent"], r["placement"], left(r["deadline"]), _command(r)) for r in requests]
+        table(("ID", "AGENT", "WHERE", "TIME", "COMMAND"), rows)
+    return exits.OK
+
+
+def history_command(arguments: list[str]) -> int:
+    """List what was decided."""
+    parser = Parser("history", "List what was decided, newest first.")
+    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many (default 20)")
+    parser.json_flag()
+    options = parser.parse_args(arguments)
+    requests = ask("request.history", limit=options.limit)
+    if options.json:
+        put_json(requests)
+    elif not requests:
+        print("nothing was decided yet")
+    else:
+        rows = [(_short(r), r["agent"], _state(r), ago(r["createdAt"]), _command(r)) for r in requests]
+        table(("ID", "AGENT", "STATE", "ASKED", "COMMAND"), rows)
+    return exits.OK
+
+
+def _short(request: Json) -> str:
+    return str(request["id"][:SHORT])
+
+
+def _state(request: Json) -> str:
+    code = request.get("exitCode")
+    return f"{request['state']} ({code})" if code else str(request["state"])
+
+
+def _command(request: Json) -> str:
+    """Head and tail where it is long, with the gap counted: a tail is never silently cut."""
+    text = shown(request["command"])
+    if len(text) <= COMMAND_WIDTH:
+        return text
+    half = COMMAND_WIDTH // 2
+    return f"{text[:half]} …[{len(text) - 2 * half} more]… {text[-half:]}"
+
+
+def show_command(arguments: list[str]) -> int:
+    """Tell everything about one request."""
+    parser = Parser("show", "Tell everything about one request.")
+    parser.add_argument("id", help="the request, or the first 8 characters of its id")
+    parser.json_flag()
+    options = parser.parse_args(arguments)
+    request = ask("request.show", id=options.id)
+    if options.json:
+        put_json(request)
+    else:
+        _show(request)
+    return exits.OK
+
+
+def _show(request: Json) -> None:
+    state = request["state"]
+    print(f"{request['id']}  {coloured(state, _COLOURS.get(state, 'bold'))}")
+    print(f"\n    {shown(request['command'], multiline=True)}\n".replace("\n", "\n    ").rstrip() + "\n")
+    facts(
+        (
+            ("agent", request["agent"]),
+            ("session", request["session"]),
+            ("where", request["placement"]),
+            ("directory", request["cwd"]),
+            ("asked", _time(request["createdAt"])),
+            ("time", left(request["deadline"]) if state == "waiting" else None),
+            ("why", request.get("reason")),
+            ("rule", _rule(request)),
+            ("always", _always(request)),
+            ("decided", request.get("decided")),
+        )
+    )
+    _show_outcome(request.get("outcome") or {})
+    _show_rows("layers", [_layer(row) for row in (request.get("verdict") or {}).get("trace", ())])
+    _show_rows("messages", [f"{copy['channel']}  {copy['ref']}" for copy in request.get("copies", ())])
+    _show_rows("record", [_event(event) for event in request.get("record", ())])
+
+
+def _time(at_ms: int) -> str:
+    moment = datetime.fromtimestamp(at_ms / 1000, UTC).astimezone()
+    return f"{moment:%Y-%m-%d %H:%M:%S} ({ago(at_ms)})"
+
+
+def _rule(request: Json) -> str:
+    where = f" ({request['where']})" if request.get("where") else ""
+    return f"{request.get('rule')}, {request.get('source')}{where}"
+
+
+def _always(request: Json) -> str | None:
+    always = request.get("always")
+    if not isinstance(always, dict):
+        return None
+    return "; ".join(always.get("words") or ()) or always.get("why")
+
+
+def _show_outcome(outcome: Json) -> None:
+    took = outcome.get("durationMs")
+    facts(
+        (
+            ("exit", outcome.get("exitCode")),
+            ("took", span(took / 1000) if took is not None else None),
+            ("sandbox", outcome.get("sandbox")),
+            ("stdout", outcome.get("stdout", "").rstrip("\n")),
+            ("stderr", outcome.get("stderr", "").rstrip("\n")),
+        )
+    )
+
+
+def _show_rows(title: str, rows: list[str]) -> None:
+    if rows:
+        print(f"\n{coloured(title, 'bold')}")
+    for row in rows:
+        print(f"  {shown(row)}")
+
+
+def _layer(row: Json) -> str:
+    return f"{row['effect']:<6}{row['layer']:<15}{row['rule']}  {row['reason']}"
+
+
+def _event(event: Json) -> str:
+    moment = datetime.fromtimestamp(event["at"] / 1000, UTC).astimezone()
+    return f"{moment:%H:%M:%S}  {event['kind']:<22}{event['actor']}"
