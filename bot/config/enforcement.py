@@ -1,0 +1,93 @@
+"""What is read but not enforced yet, and what else an operator should know: told at start, never silently."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import BaseModel
+
+from core.config import Agents, Config
+from core.policy.catalog import GROUPS, TOOLS
+from core.policy.lists import unknown_entries
+
+# Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
+NOT_ENFORCED_YET = MappingProxyType(
+    {
+        "tools.ask": "no tool call but exec is put to a person",
+        "tools.read": "paths and sizes are not checked",
+        "tools.write": "paths are not checked",
+        "tools.fs.workspaceOnly": "file tools are not confined",
+        "tools.browser.allowedOrigins": "origins are not checked",
+        "tools.browser.deniedOrigins": "origins are not checked",
+        "tools.web_fetch.allowedDomains": "domains are not checked",
+        "tools.web_fetch.deniedDomains": "domains are not checked",
+        "tools.web_fetch.maxResponseBytes": "responses are not measured",
+        "tools.web_fetch.followRedirects": "redirects are not checked",
+        "tools.elevated": "elevation cannot be turned on",
+        "tools.exec.node": "there are no nodes",
+        "tools.exec.autoAllowSkills": "no skill is allowed by itself",
+        "tools.exec.safeBinProfiles": "only the built-in profiles count",
+        "tools.exec.askFallback": "a question nobody answers is a denial",
+        "agents.*.exec.askFallback": "a question nobody answers is a denial",
+        "agents.*.exec.autoAllowSkills": "no skill is allowed by itself",
+        "agents.*.tools.elevated": "elevation cannot be turned on",
+        "agents.*.sandbox.backend": "bubblewrap is used, or the run refused",
+        "agents.*.sandbox.docker": "there are no containers",
+        "agents.defaults.elevatedDefault": "elevation cannot be turned on",
+        "approvals.exec.enabled": "questions are always put to people",
+        "approvals.exec.mode": "every channel shows every question",
+        "approvals.exec.agentFilter": "every channel shows every question",
+        "approvals.exec.sessionFilter": "every channel shows every question",
+        "approvals.exec.targets": "every channel shows every question",
+        "approvals.exec.approvers": "whoever can open the page or the terminal decides",
+        "approvals.exec.localPrompt": "the terminal always asks",
+        "sandboxing.backend": "bubblewrap is used, or the run refused",
+        "sandboxing.docker": "there are no containers",
+        "channels.telegram": "nothing is sent there",
+        "channels.discord": "nothing is sent there",
+        "channels.slack": "nothing is sent there",
+        "operator.local": "the operator's token is what counts",
+    }
+)
+
+
+def warnings_of(config: Config) -> tuple[str, ...]:
+    """Name what is set and has no effect yet, and list entries that name nothing known."""
+    texts = [
+        f"{path} is read but not enforced yet: {meaning}"
+        for pattern, meaning in NOT_ENFORCED_YET.items()
+        for path in _set_paths(config, pattern.split("."), "")
+    ]
+    return (*texts, *_unknown_names(config))
+
+
+def _set_paths(value: Any, parts: list[str], path: str) -> Iterator[str]:  # noqa: ANN401 - models and mappings
+    if not parts:
+        yield path
+        return
+    head, *rest = parts
+    for name, below, changed in _children(value, head):
+        if changed or rest:
+            yield from _set_paths(below, rest, f"{path}.{name}" if path else name)
+
+
+def _children(value: Any, head: str) -> Iterator[tuple[str, Any, bool]]:  # noqa: ANN401 - as above
+    if isinstance(value, dict) and head == "*":
+        yield from ((key, below, True) for key, below in value.items())
+    elif isinstance(value, BaseModel):
+        if isinstance(value, Agents) and head == "*":
+            yield from _children(value.by_id, head)
+        for name, field in type(value).model_fields.items():
+            if (field.alias or name) == head:
+                below = getattr(value, name)
+                yield head, below, below != field.get_default(call_default_factory=True)
+
+
+def _unknown_names(config: Config) -> Iterator[str]:
+    for path, text in unknown_entries(config):
+        near = difflib.get_close_matches(text.casefold(), sorted({*TOOLS, *GROUPS}), n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        yield f"{path}: {text!r} names no known tool or group, so it has no effect{hint}"
