@@ -1,0 +1,134 @@
+"""Which allowlist entry, if any, admits a segment."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import re2
+
+from core.model.allowlist import AllowlistEntry
+from core.model.command import Executable, Placement, Segment
+from core.shell import render
+from core.shell.inline_code import inline_code
+from core.shell.names import names
+from core.shell.programs import RUNS_ANYTHING
+
+_CACHE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Who asks, where it would run, and what is trusted there."""
+
+    agent: str
+    placement: Placement
+    trusted_dirs: tuple[str, ...]
+    home: str = ""
+
+
+def admitting(
+    segment: Segment, entries: Iterable[AllowlistEntry], around: Circumstances
+) -> AllowlistEntry | None:
+    """Return the first entry that admits the segment; only literal external programs can be admitted."""
+    if segment.executable is None or not segment.literal:
+        return None
+    executable = segment.executable
+    found = (entry for entry in entries if _admits(entry, segment, executable, around))
+    return next(found, None)
+
+
+def runs_anything(segment: Segment) -> bool:
+    """Tell whether the program can be made to run anything, so that its path alone says nothing."""
+    return bool(names(segment) & RUNS_ANYTHING)
+
+
+def _admits(entry: AllowlistEntry, segment: Segment, executable: Executable, around: Circumstances) -> bool:
+    return (
+        _counts_here(entry, around)
+        and _is_pinned(entry, executable)
+        and _is_program(entry, executable, around)
+        and _has_arguments(entry, segment)
+    )
+
+
+def _counts_here(entry: AllowlistEntry, around: Circumstances) -> bool:
+    return entry.agent in {None, around.agent} and _place(entry.placement) is _place(around.placement)
+
+
+def _place(placement: Placement) -> Placement:
+    return Placement.HOST if placement is Placement.CLIENT else placement
+
+
+def _is_pinned(entry: AllowlistEntry, executable: Executable) -> bool:
+    return entry.sha256 is None or entry.sha256 == executable.identity.sha256
+
+
+def _is_program(entry: AllowlistEntry, executable: Executable, around: Circumstances) -> bool:
+    if entry.real_path is not None:
+        pinned = executable.trusted or entry.sha256 is not None
+        return pinned and (entry.pattern, entry.real_path) == (executable.path, executable.real_path)
+    pattern = _expanded(entry.pattern, around.home)
+    if pattern in {executable.path, executable.real_path}:
+        return True
+    if not executable.trusted:
+        return False
+    if "/" not in pattern and "**" not in pattern:
+        return _is_bare_name(pattern, executable, around.trusted_dirs)
+    return path_matches(pattern, executable.real_path)
+
+
+def _is_bare_name(pattern: str, executable: Executable, trusted_dirs: tuple[str, ...]) -> bool:
+    directory, base = posixpath.split(executable.path)
+    return directory in trusted_dirs and "/" not in executable.name and path_matches(pattern, base)
+
+
+def _has_arguments(entry: AllowlistEntry, segment: Segment) -> bool:
+    arguments = segment.words[1:]
+    if entry.args is not None:
+        return entry.args == tuple(word.value for word in arguments)
+    if inline_code(segment):
+        return False
+    if entry.arg_pattern is not None:
+        return _argument_pattern_matches(entry.arg_pattern, render.words(arguments))
+    return not runs_anything(segment)
+
+
+def _argument_pattern_matches(pattern: str, text: str) -> bool:
+    compiled = _argument_pattern(pattern)
+    return compiled is not None and compiled.fullmatch(text) is not None
+
+
+@lru_cache(maxsize=_CACHE)
+def _argument_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error:
+        return None
+
+
+def path_matches(pattern: str, path: str) -> bool:
+    """Match a path glob: `*` and `?` stop at `/`, `**` crosses; letters' case counts."""
+    return _glob(pattern).fullmatch(path) is not None
+
+
+@lru_cache(maxsize=_CACHE)
+def _glob(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
+    return re2.compile("(?s)" + _translated(pattern))
+
+
+def _translated(pattern: str) -> str:
+    pieces: list[str] = []
+    for index, literal in enumerate(pattern.split("**")):
+        pieces.append(".*" if index else "")
+        pieces.extend({"*": "[^/]*", "?": "[^/]"}.get(char) or re2.escape(char) for char in literal)
+    return "".join(pieces)
+
+
+def _expanded(pattern: str, home: str) -> str:
+    return home + pattern[1:] if home and pattern.startswith("~/") else pattern

@@ -1,0 +1,267 @@
+"""Layer 2: what a command's facts mean under a policy. Pure; denial is what is left when nothing admits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
+from core.display import safe
+from core.execsec.allowlist import Circumstances, admitting, runs_anything
+from core.execsec.deny_rules import denied
+from core.execsec.hazards import Hazard, environment_hazards, hazards
+from core.execsec.learn import offer
+from core.execsec.policy import ExecPolicy
+from core.execsec.safe_bins import is_safe_bin
+from core.model.allowlist import AllowlistEntry, AlwaysOffer
+from core.model.command import CommandFacts, Placement, Segment
+from core.model.decision import Decision, Effect, Layer, Obligation, strictest
+from core.shell.builtins import harmless
+from core.shell.characters import HARD
+from core.shell.inline_code import inline_code
+
+_ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
+_NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
+_PLAIN = frozenset[Obligation]()
+
+
+@dataclass(frozen=True, slots=True)
+class ExecJudgement:
+    """What layer 2 answers: decisions for the trace, what admitted each segment, what Always would save."""
+
+    decisions: tuple[Decision, ...]
+    satisfied_by: tuple[str | None, ...] = ()
+    always: AlwaysOffer = AlwaysOffer()
+
+    @property
+    def decision(self) -> Decision:
+        """The strictest of the decisions."""
+        return strictest(self.decisions)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """Why the command needs a person; `missing` segments could be admitted by an entry."""
+
+    satisfied_by: tuple[str | None, ...]
+    hazards: tuple[Hazard, ...]
+    missing: tuple[Segment, ...]
+
+
+def decide(
+    facts: CommandFacts,
+    policy: ExecPolicy,
+    learned: Sequence[AllowlistEntry],
+    placement: Placement,
+    *,
+    env: Sequence[tuple[str, str]],
+    seen_before: bool,
+) -> ExecJudgement:
+    """Judge a command; `seen_before` tells that a person approved exactly this binding for this agent."""
+    final = denied(facts, policy) or _security_deny(policy)
+    if final is not None:
+        return ExecJudgement((final,), always=AlwaysOffer(why="it is denied"))
+    if not facts.analysable:
+        return ExecJudgement(
+            _unanalysable(facts, policy),
+            always=AlwaysOffer(why="what cannot be analysed is never remembered"),
+        )
+    finding = _find(facts, policy, learned, placement, env)
+    missing_program = _not_found(facts)
+    if missing_program is not None:
+        return ExecJudgement((missing_program,), finding.satisfied_by, AlwaysOffer(why="it is denied"))
+    if policy.security is ExecSecurity.FULL:
+        return _full(facts, policy, finding, seen_before=seen_before)
+    return _allowlist(facts, policy, finding, placement)
+
+
+def fallback_allows(
+    facts: CommandFacts,
+    policy: ExecPolicy,
+    learned: Sequence[AllowlistEntry],
+    placement: Placement,
+    env: Sequence[tuple[str, str]],
+) -> bool:
+    """Tell whether a question nobody answered may turn into a yes because the allowlist admits it all."""
+    open_to_it = (
+        policy.ask_fallback is AskFallback.ALLOWLIST
+        and policy.ask is not AskMode.ALWAYS
+        and policy.security is not ExecSecurity.DENY
+        and placement is Placement.SANDBOX
+        and facts.analysable
+        and not facts.inline_code
+    )
+    if not open_to_it or denied(facts, policy) is not None or _not_found(facts) is not None:
+        return False
+    finding = _find(facts, policy, learned, placement, env)
+    return not finding.hazards and not finding.missing
+
+
+def _security_deny(policy: ExecPolicy) -> Decision | None:
+    if policy.security is not ExecSecurity.DENY:
+        return None
+    reason = "exec is switched off here (security: deny); set security: allowlist to let listed commands run"
+    return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, "exec.security-deny", policy.source("security"))
+
+
+def _unanalysable(facts: CommandFacts, policy: ExecPolicy) -> tuple[Decision, ...]:
+    refusals = facts.refused
+    construct = refusals[0].construct if refusals else "empty"
+    where = f" (at character {refusals[0].position + 1})" if refusals else ""
+    why = refusals[0].reason if refusals else "there is no command in it"
+    asks = policy.on_unanalysable is Unanalysable.ASK and construct not in HARD
+    silent = policy.ask is AskMode.OFF and policy.security is ExecSecurity.ALLOWLIST
+    if asks and not silent:
+        reason = f"{construct}{where}: {why}; a person may allow the literal text once"
+        return (_exec(Effect.ASK, reason, f"exec.{construct}", policy.source("on_unanalysable"), _ONCE),)
+    source = "built-in" if construct in HARD else policy.source("on_unanalysable")
+    return (_exec(Effect.DENY, f"{construct}{where}: {why}", f"exec.{construct}", source),)
+
+
+def _find(
+    facts: CommandFacts,
+    policy: ExecPolicy,
+    learned: Sequence[AllowlistEntry],
+    placement: Placement,
+    env: Sequence[tuple[str, str]],
+) -> _Finding:
+    around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home)
+    entries = (*policy.allowlist, *learned)
+    found = [(segment, hazards(segment)) for segment in facts.segments]
+    by = tuple(None if risks else _satisfied_by(segment, entries, policy, around) for segment, risks in found)
+    every = (*environment_hazards(env), *(hazard for _, risks in found for hazard in risks))
+    missing = tuple(
+        segment
+        for (segment, risks), admitted in zip(found, by, strict=True)
+        if not risks and admitted is None
+    )
+    return _Finding(by, every, missing)
+
+
+def _satisfied_by(
+    segment: Segment, entries: Sequence[AllowlistEntry], policy: ExecPolicy, around: Circumstances
+) -> str | None:
+    if not segment.words:
+        return "assignment"
+    if segment.builtin:
+        return "builtin" if harmless(segment) else None
+    entry = admitting(segment, entries, around)
+    if entry is not None:
+        return f"allowlist:{entry.pattern}"
+    bins = (policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
+    return "safe_bin" if is_safe_bin(segment, *bins) else None
+
+
+def _not_found(facts: CommandFacts) -> Decision | None:
+    """Deny for a program that is not there, unless something else about its segment asks first."""
+    for segment in facts.segments:
+        if segment.words and not segment.builtin and segment.executable is None and not hazards(segment):
+            name = safe(segment.words[0].value)
+            reason = f"`{name}` is not a program on the PATH, or not one that may be run"
+            return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
+    return None
+
+
+def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_before: bool) -> ExecJudgement:
+    decisions = [
+        _exec(
+            Effect.ALLOW,
+            "security is full: no list is checked",
+            "exec.security-full",
+            policy.source("security"),
+        )
+    ]
+    privilege = next((hazard for hazard in finding.hazards if hazard.privilege), None)
+    if privilege is not None:
+        decisions.append(_exec(Effect.ASK, privilege.reason, privilege.rule, "built-in", _ONCE))
+    if facts.inline_code and policy.strict_inline_eval:
+        decisions.append(_strict_inline(policy))
+    hazard = finding.hazards[0] if finding.hazards else None
+    if policy.ask is AskMode.ALWAYS:
+        decisions.append(_always(policy))
+    elif policy.ask is AskMode.ON_MISS and (hazard is not None or not seen_before):
+        reason = hazard.reason if hazard else "this exact command was not approved before"
+        rule = hazard.rule if hazard else "exec.ask-on-miss"
+        terms = _ONCE if hazard else _NO_FALLBACK if facts.inline_code else _PLAIN
+        decisions.append(Decision(Layer.APPROVALS, Effect.ASK, reason, rule, policy.source("ask"), terms))
+    why = "security is full, so no list is checked and none is added to"
+    return ExecJudgement(tuple(decisions), finding.satisfied_by, AlwaysOffer(why=why))
+
+
+def _allowlist(
+    facts: CommandFacts, policy: ExecPolicy, finding: _Finding, placement: Placement
+) -> ExecJudgement:
+    decisions = [_listed(facts, policy, finding)]
+    if facts.inline_code and policy.strict_inline_eval:
+        decisions.append(_strict_inline(policy))
+    if policy.ask is AskMode.ALWAYS and decisions[0].effect is not Effect.DENY:
+        decisions.append(_always(policy))
+    return ExecJudgement(
+        tuple(decisions), finding.satisfied_by, _offer(policy, finding, placement, decisions)
+    )
+
+
+def _listed(facts: CommandFacts, policy: ExecPolicy, finding: _Finding) -> Decision:
+    if finding.hazards:
+        hazard = finding.hazards[0]
+        return _missed(policy, hazard.reason, hazard.rule, _ONCE)
+    if finding.missing:
+        segment = finding.missing[0]
+        terms = _NO_FALLBACK if facts.inline_code else _PLAIN
+        rule = "exec.inline-code" if inline_code(segment) else "exec.allowlist-miss"
+        return _missed(policy, _why_missed(segment), rule, terms)
+    admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
+    return _exec(
+        Effect.ALLOW,
+        f"every command in it is admitted: {admitted}",
+        "exec.allowlist",
+        policy.source("security"),
+    )
+
+
+def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligation]) -> Decision:
+    if policy.ask is AskMode.OFF:
+        return _exec(Effect.DENY, f"{reason}; nobody is asked (ask: off)", rule, policy.source("ask"))
+    return _exec(Effect.ASK, reason, rule, policy.source("security"), terms)
+
+
+def _why_missed(segment: Segment) -> str:
+    name = safe(segment.words[0].value)
+    path = safe(segment.executable.path) if segment.executable else name
+    if inline_code(segment):
+        return f"`{name}` is given code to run, which only an entry with exactly these arguments admits"
+    if runs_anything(segment):
+        return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
+    return f"`{path}` with these arguments is on no allowlist"
+
+
+def _strict_inline(policy: ExecPolicy) -> Decision:
+    reason = "code in the command line always needs a person (strictInlineEval)"
+    return _exec(Effect.ASK, reason, "exec.inline-code", policy.source("strict_inline_eval"), _ONCE)
+
+
+def _always(policy: ExecPolicy) -> Decision:
+    reason = "every command is put to a person (ask: always)"
+    return Decision(
+        Layer.APPROVALS, Effect.ASK, reason, "exec.ask-always", policy.source("ask"), _NO_FALLBACK
+    )
+
+
+def _offer(
+    policy: ExecPolicy, finding: _Finding, placement: Placement, decisions: Sequence[Decision]
+) -> AlwaysOffer:
+    if policy.ask is AskMode.ALWAYS:
+        return AlwaysOffer(
+            why="every command is asked about (ask: always), so remembering would change nothing"
+        )
+    if finding.hazards:
+        return AlwaysOffer(why=f"never remembered: {finding.hazards[0].reason}")
+    if any(Obligation.NEVER_REMEMBER in decision.obligations for decision in decisions):
+        return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
+    return offer(finding.missing, policy.agent, placement)
+
+
+def _exec(
+    effect: Effect, reason: str, rule: str, source: str, terms: frozenset[Obligation] = _PLAIN
+) -> Decision:
+    return Decision(Layer.EXEC_SECURITY, effect, reason, rule, source, terms)

@@ -1,0 +1,95 @@
+"""What about a segment always needs a person, whatever an allowlist says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from core.display import safe
+from core.model.command import Segment
+from core.shell.builtins import CARRYING as CARRYING_BUILTINS
+from core.shell.builtins import harmless
+from core.shell.environment import dangerous
+from core.shell.names import names
+from core.shell.programs import CARRIERS, CARRYING_OPTIONS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """A rule and a sentence; `privilege` ones ask even where everything else may run."""
+
+    rule: str
+    reason: str
+    privilege: bool = False
+
+
+def hazards(segment: Segment) -> tuple[Hazard, ...]:
+    """Name all hazards of a segment, the gravest first; none of them is ever remembered."""
+    return tuple(_found(segment))
+
+
+def environment_hazards(env: Sequence[tuple[str, str]]) -> tuple[Hazard, ...]:
+    """Name what the request's own environment would change."""
+    return tuple(_variable(name, value, "the request sets") for name, value in env if dangerous(name))
+
+
+def _found(segment: Segment) -> Iterator[Hazard]:
+    yield from _program(segment)
+    for name, value in segment.assignments:
+        if dangerous(name):
+            yield _variable(name, value.source, "the command sets")
+        elif not value.literal:
+            yield Hazard("exec.not-literal", f"what `{name}` is set to is not literal: {safe(value.source)}")
+    for word in segment.words:
+        if not word.literal:
+            kinds = " and ".join(sorted(kind.value for kind in word.expansions))
+            yield Hazard(
+                "exec.not-literal", f"`{safe(word.source)}` is not literal: bash would expand it ({kinds})"
+            )
+    if segment.cwd is None:
+        yield Hazard(
+            "exec.cwd-unknown", "a command before it changes the directory in a way that cannot be followed"
+        )
+
+
+def _program(segment: Segment) -> Iterator[Hazard]:
+    if not segment.words:
+        return
+    name = safe(segment.words[0].value)
+    if segment.builtin:
+        if not harmless(segment):
+            carrying = segment.words[0].value in CARRYING_BUILTINS
+            what = "can run other commands" if carrying else "changes the shell it runs in"
+            yield Hazard("exec.carrier" if carrying else "exec.builtin", f"the builtin `{name}` {what}")
+        return
+    found = names(segment)
+    if found & PRIVILEGE_CHANGERS:
+        yield Hazard("exec.privilege", f"`{name}` changes who or where a command runs as", privilege=True)
+    elif found & CARRIERS:
+        yield Hazard("exec.carrier", f"`{name}` runs another command, which is not judged")
+    elif found & PACKAGE_RUNNERS:
+        yield Hazard("exec.package-runner", f"`{name}` may download what it runs")
+    else:
+        yield from _carrying_options(segment, found, name)
+
+
+def _carrying_options(segment: Segment, found: frozenset[str], name: str) -> Iterator[Hazard]:
+    listed = frozenset[str]().union(*(CARRYING_OPTIONS.get(each, frozenset()) for each in found))
+    for argument in segment.argv[1:]:
+        if any(_is_option(argument, option) for option in listed):
+            yield Hazard("exec.carrier", f"`{name} {safe(argument)}` runs or reads more than is shown")
+            return
+
+
+def _is_option(argument: str, option: str) -> bool:
+    """Tell whether an argument is this option: as it is, abbreviated, with a value, or in a cluster."""
+    if not option.startswith("--"):
+        single_letter = len(option) == len("-x")
+        joined = single_letter and argument[:1] == "-" and argument[:2] != "--" and option[1] in argument[1:]
+        return argument == option or joined
+    given = argument.partition("=")[0]
+    return option.startswith(given) and len(given) > len("--x")
+
+
+def _variable(name: str, value: str, who: str) -> Hazard:
+    return Hazard("exec.environment", f"{who} {safe(name)}={safe(value)}, which can change what runs")

@@ -1,0 +1,68 @@
+"""What "always" would save, and the same in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from core.execsec.allowlist import runs_anything
+from core.model.allowlist import AllowlistEntry, AlwaysOffer
+from core.model.command import Placement, Segment
+from core.shell import render
+from core.shell.inline_code import inline_code, reads_program_from_stdin
+
+_PLACES = {
+    Placement.SANDBOX: "in the sandbox",
+    Placement.HOST: "on the host",
+    Placement.CLIENT: "on the host",
+}
+
+
+def offer(unsatisfied: Iterable[Segment], agent: str, placement: Placement) -> AlwaysOffer:
+    """Derive one entry for each segment that nothing admits yet; all of them, or none and why."""
+    entries: dict[AllowlistEntry, str] = {}
+    for segment in unsatisfied:
+        why = _why_not(segment)
+        if why:
+            return AlwaysOffer(why=why)
+        entry = _entry(segment, agent, placement)
+        entries.setdefault(entry, _words(segment, entry, placement))
+    if not entries:
+        return AlwaysOffer(why="everything in it is admitted already")
+    return AlwaysOffer(tuple(entries), tuple(entries.values()))
+
+
+def _why_not(segment: Segment) -> str | None:
+    if segment.executable is None:
+        name = segment.words[0].value if segment.words else "an assignment"
+        return f"`{name}` is not a program file that could be remembered"
+    if not segment.literal:
+        return "words that are not literal are never remembered"
+    if reads_program_from_stdin(segment):
+        return f"`{segment.words[0].value}` reads its program from its input, which can be anything next time"
+    if not segment.executable.trusted and segment.executable.identity.sha256 is None:
+        return f"`{segment.words[0].value}` could be changed by others and cannot be pinned"
+    return None
+
+
+def _entry(segment: Segment, agent: str, placement: Placement) -> AllowlistEntry:
+    executable = segment.executable
+    if executable is None:
+        raise ValueError("an entry needs a program")
+    exact = runs_anything(segment) or inline_code(segment)
+    return AllowlistEntry(
+        pattern=executable.path,
+        args=segment.argv[1:] if exact else None,
+        placement=placement,
+        real_path=executable.real_path,
+        sha256=None if executable.trusted else executable.identity.sha256,
+        agent=agent,
+    )
+
+
+def _words(segment: Segment, entry: AllowlistEntry, placement: Placement) -> str:
+    where = _PLACES[placement]
+    name = segment.words[0].value
+    pinned = ", as long as the file stays as it is" if entry.sha256 else ""
+    if entry.args is None:
+        return f"any `{name}` command {where}{pinned}"
+    return f"exactly `{render.words(segment.words)}` {where}{pinned}"

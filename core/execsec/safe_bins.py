@@ -1,0 +1,140 @@
+"""Filters that are admitted without an entry, as long as they read nothing but their input (002 §7)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from core.config import SafeBinProfile
+from core.execsec.safe_bin_tables import SAFE_BINS, Operand, SafeBin
+from core.model.command import Segment
+from core.shell.names import names
+from core.shell.programs import CARRIERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
+
+# A filter that reads the environment, or loads other code.
+_FORBIDDEN_FILTER: Final = re.compile(
+    r"\b(?:env|input_filename|include|import|modulemeta|get_search_list|input_line_number)\b|\$ENV|\$__prog"
+)
+_NEVER: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING
+_NUMBER: Final = re.compile(r"-\d+")
+
+
+class _Unsafe(Exception):  # noqa: N818 - a finding that ends the reading
+    """The arguments are not those of a filter."""
+
+
+def is_safe_bin(
+    segment: Segment,
+    allowed: tuple[str, ...],
+    trusted_dirs: tuple[str, ...],
+    profiles: Mapping[str, SafeBinProfile],
+) -> bool:
+    """Tell whether the segment is a listed filter from a trusted directory that reads only its input."""
+    executable = segment.executable
+    if executable is None or not executable.trusted or not segment.literal:
+        return False
+    directory, name = posixpath.split(executable.path)
+    if name not in allowed or directory not in trusted_dirs or names(segment) & _NEVER:
+        return False
+    table = _table(name, profiles.get(name))
+    return table is not None and _reads_only_input(segment.argv[1:], table)
+
+
+def _table(name: str, profile: SafeBinProfile | None) -> SafeBin | None:
+    builtin = SAFE_BINS.get(name)
+    if profile is None:
+        return builtin
+    flags = frozenset(profile.allowed_flags) - frozenset(profile.denied_flags)
+    valued = frozenset(profile.allowed_value_flags) - frozenset(profile.denied_flags)
+    if builtin is None:
+        kind = Operand.TEXT if profile.max_positional else Operand.FILE
+        return SafeBin(flags, valued, profile.max_positional, kind, abbreviates=False, stdin_dash=False)
+    most = min(profile.max_positional, builtin.operands)
+    # A profile narrows what is built in; an option that the table does not know stays out.
+    return replace(
+        builtin,
+        flags=(builtin.flags & flags if profile.allowed_flags else builtin.flags)
+        - frozenset(profile.denied_flags),
+        valued=builtin.valued & valued
+        if profile.allowed_value_flags
+        else builtin.valued - set(profile.denied_flags),
+        operands=most,
+    )
+
+
+def _reads_only_input(arguments: tuple[str, ...], table: SafeBin) -> bool:
+    try:
+        found = list(_read(arguments, table))
+    except _Unsafe:
+        return False
+    operands = [value for option, value in found if option is None]
+    given = {option for option, _ in found if option is not None}
+    if table.stdin_dash:
+        operands = [operand for operand in operands if operand != "-"]
+    few_enough = len(operands) <= table.operands and (table.kind is not Operand.TEXT or bool(operands))
+    required = not table.required or bool(table.required & given)
+    return few_enough and required and all(_fits(operand, table) for operand in operands)
+
+
+def _fits(operand: str, table: SafeBin) -> bool:
+    return table.kind is Operand.TEXT or not _FORBIDDEN_FILTER.search(operand)
+
+
+def _read(arguments: tuple[str, ...], table: SafeBin) -> Iterator[tuple[str | None, str]]:
+    """Yield (option, value) and (None, operand) as getopt would read them; raises for what is unknown."""
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--":
+            yield from ((None, operand) for operand in rest)
+            return
+        if argument == "-" or not argument.startswith("-"):
+            yield None, argument
+        elif argument.startswith("--"):
+            yield _long(argument, rest, table)
+        elif table.numeric and _NUMBER.fullmatch(argument):
+            yield "-NUM", argument
+        else:
+            yield from _cluster(argument[1:], rest, table)
+
+
+def _long(argument: str, rest: list[str], table: SafeBin) -> tuple[str, str]:
+    given, joined, value = argument.partition("=")
+    option = _resolved(given, table)
+    if option in table.valued:
+        return option, value if joined else _take(rest, table.values(option))
+    if joined and option not in table.optional:
+        raise _Unsafe
+    return option, value
+
+
+def _resolved(given: str, table: SafeBin) -> str:
+    known = table.flags | table.valued | table.optional
+    if given in known:
+        return given
+    matches = [option for option in known if option.startswith(given)] if table.abbreviates else []
+    if len(matches) != 1:
+        raise _Unsafe
+    return matches[0]
+
+
+def _cluster(letters: str, rest: list[str], table: SafeBin) -> Iterator[tuple[str, str]]:
+    for index, letter in enumerate(letters):
+        option = f"-{letter}"
+        if option in table.valued:
+            joined = letters[index + 1 :]
+            yield option, joined or _take(rest, table.values(option))
+            return
+        if option not in table.flags:
+            raise _Unsafe
+        yield option, ""
+
+
+def _take(rest: list[str], count: int) -> str:
+    if len(rest) < count:
+        raise _Unsafe
+    taken = [rest.pop(0) for _ in range(count)]
+    return " ".join(taken)

@@ -1,0 +1,53 @@
+"""Characters that a command may not hold, because bash or a reader could take them for something else."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+from core.model.command import Refusal
+
+_PLAIN: Final = re.compile(r"[\t\n\x20-\x7e]*")
+_CONSTRUCTS: Final[dict[str, tuple[str, str]]] = {
+    "Cc": ("control-character", "a control character"),
+    "Cf": ("invisible-character", "an invisible or direction-changing character"),
+    "Cs": ("lone-surrogate", "half of a character, which is no valid text"),
+    "Co": ("private-character", "a private-use character, which nobody can read"),
+    "Cn": ("unassigned-character", "an unassigned character"),
+    "Zs": ("misleading-space", "a space that bash does not take for one"),
+    "Zl": ("misleading-space", "a line separator that bash does not take for one"),
+    "Zp": ("misleading-space", "a paragraph separator that bash does not take for one"),
+}
+# Letters and marks by category that show nothing.
+_INVISIBLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800")
+_VARIATION: Final = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x180B, 0x180F))
+
+HARD: Final = frozenset(construct for construct, _ in _CONSTRUCTS.values()) | {
+    "nul-byte",
+    "empty",
+    "too-long",
+}
+
+
+def forbidden_character(text: str) -> Refusal | None:
+    """Return the first forbidden character as a refusal; position in characters."""
+    if _PLAIN.fullmatch(text):
+        return None
+    for index in range(len(text)):
+        found = _why(text[index])
+        if found:
+            construct, words = found
+            code = f"U+{ord(text[index]):04X}"
+            return Refusal(construct, index, f"character {index + 1} ({code}) is {words}")
+    return None
+
+
+def _why(char: str) -> tuple[str, str] | None:
+    if char in "\t\n" or " " <= char <= "~":
+        return None
+    if char == "\0":
+        return "nul-byte", "a NUL, where every program would stop reading"
+    if char in _INVISIBLE or any(low <= ord(char) <= high for low, high in _VARIATION):
+        return _CONSTRUCTS["Cf"]
+    return _CONSTRUCTS.get(unicodedata.category(char))

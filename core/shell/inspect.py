@@ -1,0 +1,53 @@
+"""From a command as asked to facts about what would really run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from core.model.call import CommandText
+from core.model.command import CommandFacts, Refusal, Word
+from core.ports import Resolver
+from core.shell.assemble import MAX_WORDS
+from core.shell.characters import forbidden_character
+from core.shell.inline_code import inline_code
+from core.shell.parse import parse
+from core.shell.render import quote
+from core.shell.resolve import Analysis, Rendered
+from core.shell.scan import Refused
+
+MAX_LENGTH: Final = 64 * 1024
+
+
+def inspect(command: CommandText, *, cwd: str, path: Sequence[str], resolver: Resolver) -> CommandFacts:
+    """Find out what a command would run; what is not plainly understood is refused, never guessed."""
+    text = command.line if command.line is not None else " ".join(quote(word) for word in command.argv)
+    try:
+        rendered = _analyse(command, text, cwd, Analysis(path, resolver))
+    except Refused as refused:
+        return CommandFacts(text=text, canonical=text, refused=(refused.refusal,))
+    except RecursionError:
+        return CommandFacts(
+            text=text, canonical=text, refused=(Refusal("too-deep", 0, "it is nested too deep"),)
+        )
+    return CommandFacts(
+        text=text,
+        canonical=rendered.text,
+        segments=rendered.segments,
+        inline_code=any(inline_code(segment) for segment in rendered.segments),
+    )
+
+
+def _analyse(command: CommandText, text: str, cwd: str, analysis: Analysis) -> Rendered:
+    if len(text) > MAX_LENGTH:
+        raise Refused("too-long", MAX_LENGTH, f"it is longer than {MAX_LENGTH} characters")
+    found = forbidden_character(text)
+    if found:
+        raise Refused(found.construct, found.position, found.reason)
+    if command.line is not None:
+        return analysis.line(parse(command.line), cwd)
+    if not command.argv or not command.argv[0]:
+        raise Refused("empty", 0, "there is no command in it")
+    if len(command.argv) > MAX_WORDS:
+        raise Refused("too-many-words", 0, f"more than {MAX_WORDS} words")
+    return analysis.external([Word(value, quote(value)) for value in command.argv], cwd, 0)

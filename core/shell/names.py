@@ -1,0 +1,39 @@
+"""By which names a program is looked up in the tables."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from core.model.command import Segment
+from core.shell.programs import MULTI_CALL
+
+_VERSION = re.compile(r"[-_.]?\d+(?:\.\d+)*[a-z]?$")
+_TRIPLET = re.compile(r"^[a-z0-9_]+-(?:[a-z0-9]+-)?linux-(?:gnu|musl)[a-z0-9]*-")
+_LOADER = re.compile(r"^ld(?:-linux[-a-z0-9_]*|-musl[-a-z0-9_]*|-[\d.]+)?\.so(?:\.\d+)*$")
+
+
+def variants(path: str) -> frozenset[str]:
+    """Give the base name, and it without version suffix, `.exe` or compiler triplet."""
+    base = posixpath.basename(path)
+    if _LOADER.fullmatch(base):
+        return frozenset((base, "ld.so"))
+    plain = _TRIPLET.sub("", base).removesuffix(".exe")
+    return frozenset(
+        name
+        for name in (base, plain, _VERSION.sub("", plain), plain.split(".")[0].rstrip("-0123456789"))
+        if name
+    )
+
+
+def names(segment: Segment) -> frozenset[str]:
+    """Give every name that the segment's program goes by: as typed, as found, and behind links."""
+    if not segment.words:
+        return frozenset()
+    typed = variants(segment.words[0].value)
+    executable = segment.executable
+    if executable is None:
+        return typed
+    used = typed | variants(executable.path)
+    real = variants(executable.real_path)
+    return used if real & MULTI_CALL and not used & MULTI_CALL else used | real

@@ -1,0 +1,217 @@
+"""Which files the commands of a line are, where each runs, and what wrappers carry."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from core.model.command import Executable, Segment, Word
+from core.ports import Resolver
+from core.shell import render
+from core.shell.assemble import SimpleCommand
+from core.shell.builtins import BUILTINS, harmless
+from core.shell.names import variants
+from core.shell.parse import parse
+from core.shell.programs import POSIX_SHELLS
+from core.shell.scan import Refused
+from core.shell.wrappers import shell_script, unwrap
+
+MAX_DEPTH: Final = 4
+_SYSTEM: Final = ("/bin/", "/usr/bin/")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A piece of the canonical form and the segments in it."""
+
+    text: str
+    segments: tuple[Segment, ...]
+
+
+class Analysis:
+    """Resolves one command; holds what stays the same throughout."""
+
+    def __init__(self, path: Sequence[str], resolver: Resolver) -> None:
+        self._path = tuple(path)
+        self._resolver = resolver
+
+    def line(self, commands: Sequence[SimpleCommand], cwd: str | None, depth: int = 0) -> Rendered:
+        """Resolve the commands of a line in order, each where the ones before it left the shell."""
+        here = Whereabouts(self._resolver, cwd)
+        parts: list[tuple[str, str]] = []
+        segments: list[Segment] = []
+        for command in commands:
+            rendered = self._simple(command, here.cwd, depth)
+            target = here.step(command, rendered.segments)
+            text = _cd(command, target) if target else rendered.text
+            parts.append((text, command.operator))
+            segments.extend(_with_operator(rendered.segments, command.operator))
+        return Rendered(render.line(parts), tuple(segments))
+
+    def external(self, words: Sequence[Word], cwd: str | None, depth: int) -> Rendered:
+        """Resolve a program and its arguments, looking through what only runs another one."""
+        name = words[0].value
+        executable = self._find(name, cwd)
+        head = render.quote_command(executable.path if executable else name)
+        plain = Rendered(
+            " ".join([head, *(render.word(word) for word in words[1:])]),
+            (Segment(words=tuple(words), executable=executable, cwd=cwd),),
+        )
+        if executable is None or depth >= MAX_DEPTH or not _is_system(executable):
+            return plain
+        return self._through(words, cwd, depth, executable) or plain
+
+    def _simple(self, command: SimpleCommand, cwd: str | None, depth: int) -> Rendered:
+        rendered = self._body(command, cwd, depth)
+        text = render.command(command.assignments, rendered.text, command.redirections)
+        extra = tuple(command.assignments)
+        redirections = tuple(command.redirections)
+        return Rendered(
+            text,
+            tuple(
+                replace(
+                    segment,
+                    assignments=(*extra, *segment.assignments),
+                    redirections=(*redirections, *segment.redirections),
+                )
+                for segment in rendered.segments
+            ),
+        )
+
+    def _body(self, command: SimpleCommand, cwd: str | None, depth: int) -> Rendered:
+        if not command.words:
+            return Rendered("", (Segment(words=(), builtin=True, cwd=cwd),))
+        name = command.words[0].value
+        if name in BUILTINS:
+            text = " ".join([name, *(render.word(word) for word in command.words[1:])])
+            return Rendered(text, (Segment(words=tuple(command.words), builtin=True, cwd=cwd),))
+        try:
+            return self.external(command.words, cwd, depth)
+        except Refused as refused:
+            inner = refused.refusal
+            raise Refused(inner.construct, command.start, inner.reason) from refused
+
+    def _through(
+        self, words: Sequence[Word], cwd: str | None, depth: int, executable: Executable
+    ) -> Rendered | None:
+        name = posixpath.basename(executable.path)
+        if name in POSIX_SHELLS and variants(executable.real_path) & POSIX_SHELLS:
+            return self._shell(words, cwd, depth, executable)
+        found = unwrap(name, words) if name == posixpath.basename(executable.real_path) else None
+        if found is None:
+            return None
+        inner = self.external(words[found.taken :], cwd, depth + 1)
+        own = " ".join(
+            [render.quote_command(executable.path), *(render.word(w) for w in words[1 : found.taken])]
+        )
+        return Rendered(f"{own} {inner.text}", _carried(inner.segments, name, found.assignments))
+
+    def _shell(
+        self, words: Sequence[Word], cwd: str | None, depth: int, executable: Executable
+    ) -> Rendered | None:
+        script = shell_script(words)
+        if script is None:
+            return None
+        name = posixpath.basename(executable.path)
+        try:
+            inner = self.line(parse(script.value), cwd, depth + 1)
+        except Refused as refused:
+            found = refused.refusal
+            raise Refused(found.construct, found.position, f"inside `{name} -c`: {found.reason}") from refused
+        text = f"{render.quote_command(executable.path)} -c {render.quote(inner.text)}"
+        return Rendered(text, _carried(inner.segments, f"{name} -c", ()))
+
+    def _find(self, name: str, cwd: str | None) -> Executable | None:
+        if cwd is None and "/" in name and not name.startswith("/"):
+            return None
+        return self._resolver.find(name, path=self._path, cwd=cwd or "/")
+
+
+class Whereabouts:
+    """Follows the literal `cd`s of a line; `cwd` is None once one could not be followed."""
+
+    def __init__(self, resolver: Resolver, cwd: str | None) -> None:
+        self._resolver = resolver
+        self.cwd = cwd
+        self._logical = cwd
+        self._before: tuple[str | None, str | None] = (cwd, cwd)  # of this and-or list
+        self._first = True  # everything before in this list was a followed `cd`
+        self._uncertain = False  # a `cd` in this list may not happen
+        self._piped = False
+
+    def step(self, command: SimpleCommand, segments: Sequence[Segment]) -> str | None:
+        """Take note of a command; returns the real directory where it is a `cd` that was followed."""
+        target = None
+        if _is_cd(command):
+            target = self._enter(command)
+        elif command.words and segments[0].builtin and not harmless(segments[0]):
+            self._lose()
+        self._join(command.operator, followed=target is not None)
+        return target
+
+    def _enter(self, command: SimpleCommand) -> str | None:
+        logical = self._destination(command)
+        real = self._resolver.real_directory(logical) if logical else None
+        if real is None:
+            self._lose()
+            return None
+        self.cwd, self._logical = real, logical
+        self._uncertain = self._uncertain or not self._first
+        return real
+
+    def _destination(self, command: SimpleCommand) -> str | None:
+        """Give where a plain, literal `cd DIR` leads, as bash would name it."""
+        plain = len(command.words) == len(("cd", "DIR")) and not command.assignments
+        in_pipe = self._piped or command.operator == "|"
+        operand = command.words[-1]
+        if not plain or in_pipe or not operand.literal or self._logical is None:
+            return None
+        if not operand.value or operand.value.startswith("-"):
+            return None
+        return posixpath.normpath(posixpath.join(self._logical, operand.value))
+
+    def _join(self, operator: str, *, followed: bool) -> None:
+        self._piped = operator == "|"
+        self._first = self._first and followed and operator == "&&"
+        if operator == "||" and (self.cwd, self._logical) != self._before:
+            self._lose()
+        if operator in {";", "&"}:
+            self._end_of_list(operator)
+
+    def _end_of_list(self, operator: str) -> None:
+        if operator == "&":
+            self.cwd, self._logical = self._before
+        elif self._uncertain:
+            self._lose()
+        self._before = (self.cwd, self._logical)
+        self._first, self._uncertain = True, False
+
+    def _lose(self) -> None:
+        self.cwd = self._logical = None
+
+
+def _is_cd(command: SimpleCommand) -> bool:
+    return bool(command.words) and command.words[0].value == "cd"
+
+
+def _cd(command: SimpleCommand, target: str) -> str:
+    return render.command((), f"cd {render.quote(target)}", command.redirections)
+
+
+def _is_system(executable: Executable) -> bool:
+    return executable.trusted and executable.real_path.startswith(_SYSTEM)
+
+
+def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:
+    return (*segments[:-1], replace(segments[-1], operator=operator))
+
+
+def _carried(
+    segments: tuple[Segment, ...], name: str, assignments: tuple[tuple[str, Word], ...]
+) -> tuple[Segment, ...]:
+    return tuple(
+        replace(segment, through=(name, *segment.through), assignments=(*assignments, *segment.assignments))
+        for segment in segments
+    )
