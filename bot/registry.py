@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import sys
 from collections.abc import Callable, Mapping
 
 from adapters.channels.terminal.adapter import TerminalChannel
-
+from adapters.channels.terminal.identity import local_reviewer
 from adapters.channels.web.adapter import WebChannel
 from core.config import Config
 from core.ports import Channel, Clock, Store
@@ -23,7 +22,7 @@ def _web(config: Config, store: Store, clock: Clock) -> Channel | None:
 def _terminal(config: Config, _store: Store, clock: Clock) -> Channel | None:
     if config.channels.terminal.enabled == "never" or not _has_terminal():
         return None
-    return TerminalChannel(sys.stdin.fileno(), sys.stdout, clock, getpass.getuser())
+    return TerminalChannel(sys.stdin.fileno(), sys.stdout, clock, local_reviewer())
 
 
 def _has_terminal() -> bool:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from adapters.resolvers.filesystem import FilesystemResolver
-
 from adapters.channels.web.adapter import WebChannel
 from adapters.ingress.unix_socket import UnixSocketIngress
+from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
 from adapters.runners.host import HostRunner
+from adapters.runners.leftovers import kill_leftovers
 from adapters.stores.sqlite import open_store
 from bot import registry
 from bot.clock import SystemClock
@@ -32,7 +32,7 @@ from core.console import Daemon, OperatorConsole
 from core.credentials import Credentials
 from core.errors import StartError
 from core.gate import Gate
-from core.judge import Judge
+from core.judge import Judge, Site
 from core.model.command import Placement
 from core.model.request import AuditEvent, State
 from core.ports import Channel, Clock, Runner, Store
@@ -60,9 +60,10 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
 
     names = tuple(channel.name for channel in channels)
     approvals = Approvals(ledger, store, clock, lambda: names, loaded.secrets)
-    judge = Judge(config, survey(config, home.path, loaded.protected_paths), FilesystemResolver())
+    site = survey(config, home.path, loaded.protected_paths)
+    judge = Judge(config, site, FilesystemResolver())
     runs = Runs(ledger, clock, approvals.routes)
-    gate = Gate(judge, approvals, ledger, store, runs, _runners(home), clock, loaded.where)
+    gate = Gate(judge, approvals, ledger, store, runs, _runners(home, site), clock, loaded.where)
 
     await _recover(store, ledger, approvals, clock)
     page = await _open_channels(stack, channels, store, ledger, approvals, clock)
@@ -97,11 +98,11 @@ async def _credentials(loaded: LoadedConfig, store: Store, clock: Clock, home: H
     return credentials
 
 
-def _runners(home: Home) -> dict[Placement, Runner]:
+def _runners(home: Home, site: Site) -> dict[Placement, Runner]:
     resolver = FilesystemResolver()
     return {
-        Placement.SANDBOX: BubblewrapRunner(resolver, home.output),
-        Placement.HOST: HostRunner(resolver, home.output),
+        Placement.SANDBOX: BubblewrapRunner(resolver, home.output, site.workspace_root),
+        Placement.HOST: HostRunner(resolver, home.output, site.workspace_root),
     }
 
 
@@ -110,6 +111,7 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
     await store.append(AuditEvent(clock.now(), "daemon.started", "daemon", None, {"pid": os.getpid()}))
     for request in await store.in_states(State.RUNNING):
         why = "the daemon ended while it ran"
+        kill_leftovers(request.id)
         await ledger.commit(lifecycle.interrupted(request, why, approvals.routes(), clock.now()))
     await approvals.recover()
 

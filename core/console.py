@@ -27,7 +27,7 @@ from core.model.request import (
     Review,
     State,
 )
-from core.policy.pipeline import tools_row
+from core.policy.rows import tools_row
 from core.ports import Clock, Store
 from core.runs import Runs
 

@@ -18,7 +18,7 @@ from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
 from core.approvals.service import Approvals, without_route
 from core.errors import BindingMismatch, StoreError, UnknownRequest
-from core.judge import Case, Judge, identity_of
+from core.judge import Case, Judge
 from core.model.call import ToolCall
 from core.model.command import Placement
 from core.model.decision import Effect
@@ -28,6 +28,7 @@ from core.model.principal import Claims, PeerCredentials
 from core.model.request import Change, Request, RequestKind, State
 from core.model.session import SessionKey
 from core.model.verdict import Verdict
+from core.policy.toolset import ToolIdentity
 from core.ports import Clock, Runner, RunObserver, Store
 from core.runs import Runs
 from core.shell.render import run_argv
@@ -105,8 +106,7 @@ class Gate:
 
     async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
         """Tell an agent what holds for its session."""
-        probe = ToolCall("session_status", session, claims)
-        tools = self._judge.tools(identity_of(probe))
+        tools = self._judge.tools(ToolIdentity.of(session, claims))
         return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
 
     async def consider(self, call: ToolCall) -> tuple[Case, Verdict]:

@@ -20,9 +20,10 @@ from core.model.command import CommandFacts, Placement
 from core.model.decision import Decision, Effect, Layer, strictest
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan
 from core.model.verdict import Verdict
-from core.policy.names import normalize
-from core.policy.pipeline import ToolIdentity, ToolSet, resolve
-from core.policy.pipeline import decide as decide_tool
+from core.policy.decide import decide as decide_tool
+from core.policy.names import normalise
+from core.policy.pipeline import resolve
+from core.policy.toolset import ToolIdentity, ToolSet
 from core.ports import Resolver
 from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
@@ -76,17 +77,15 @@ class Judge:
 
     def examine(self, call: ToolCall) -> Case:
         """Gather the facts of a call."""
-        tool_name = normalize(call.tool)
-        tool = decide_tool(self.tools(identity_of(call)), tool_name)
+        tool_name = normalise(call.tool)
+        tool = decide_tool(self.tools(ToolIdentity.of(call.session, call.claims)), tool_name)
         if tool_name != EXEC:
             return self._client_case(call, tool)
         placed = place(self.config, call)
         command = call.command or _command_from(call.args)
         if command is None:
-            problem = _exec_problem(
-                "exec.no-command", "exec needs a command line or an argv, and got neither"
-            )
-            return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), problem)
+            nothing = _exec_problem("exec.no-command", "exec needs a command line or an argv; neither came")
+            return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), nothing)
         plan = self._plan(call, command, placed.placement)
         cwd, problem = self._cwd(command, plan, placed.placement)
         policy = self._policy(call.agent, placed.placement)
@@ -104,7 +103,7 @@ class Judge:
         locked: bool = False,
     ) -> Verdict:
         """Decide a case: every layer answers, the strictest answer holds, all of them are the trace."""
-        trace = [case.tool]
+        trace: list[Decision] = [case.tool]
         judgement: ExecJudgement | None = None
         if case.facts is not None and case.policy is not None:
             judgement = decide(
@@ -118,7 +117,8 @@ class Judge:
             trace += judgement.decisions
         if case.policy is not None or case.problem is not None:
             trace.append(case.placed.decision)
-        trace += [decision for decision in (case.problem, LOCKED if locked else None) if decision]
+        trace += [case.problem] if case.problem else []
+        trace += [LOCKED] if locked else []
         return Verdict(
             strictest(trace),
             tuple(trace),
@@ -140,7 +140,8 @@ class Judge:
         return resolve(self.config, identity)
 
     def _effective(self, agent: str, placement: Placement) -> ExecPolicy:
-        return effective(self.config, agent, placement)
+        own = (self.site.state_dir, *self.site.protected)
+        return effective(self.config, agent, placement, home=self.site.home, protected_paths=own)
 
     def _client_case(self, call: ToolCall, tool: Decision) -> Case:
         reason = "the agent's own program runs it"
@@ -203,18 +204,6 @@ class Judge:
             plan=plan,
             executables=executables,
         )
-
-
-def identity_of(call: ToolCall) -> ToolIdentity:
-    """Say for whom the tool set is resolved."""
-    claims = call.claims
-    return ToolIdentity(
-        agent=call.agent,
-        provider=claims.provider,
-        model=claims.model,
-        depth=call.depth,
-        sandboxed=claims.sandboxed,
-    )
 
 
 def _case(

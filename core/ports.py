@@ -212,9 +212,20 @@ class Store(RequestStore, AllowlistStore, CredentialStore, OutboxStore, AuditSto
 class ReviewAnswer(Protocol):
     """What became of a review, in words for the one who gave it."""
 
-    accepted: bool
-    text: str
-    card: Card | None
+    @property
+    def accepted(self) -> bool:
+        """Whether this answer is the one that counts."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """What to tell the one who gave it."""
+        ...
+
+    @property
+    def card(self) -> Card | None:
+        """The card as it stands now."""
+        ...
 
 
 class ReviewDesk(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 
 from core.errors import UnknownRequest
@@ -59,7 +59,7 @@ class Ledger:
                 request = await updates.get()
             return request
 
-    async def feed(self) -> AsyncIterator[Change]:
+    async def feed(self) -> AsyncGenerator[Change, None]:
         """Yield every change from now on; ends for a reader that falls too far behind."""
         queue: asyncio.Queue[Change] = asyncio.Queue(FEED_LIMIT)
         self._feeds.add(queue)
