@@ -15,6 +15,8 @@ from core.model.plan import Binding
 from core.model.request import Request, RequestKind, State
 from core.model.session import SessionKey
 
+pytest_plugins = ("tests.channel_desk",)
+
 
 class ManualClock:
     """A clock that only moves when it is told to."""

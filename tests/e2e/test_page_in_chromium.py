@@ -49,7 +49,7 @@ def clock():
 async def channel(clock, logins, desk):
     channel = WebChannel(WebSettings(port=0), logins, clock)
     await channel.open(desk)
-    desk.changed = lambda card: channel._hub.publish(card)
+    desk.changed = channel._hub.publish
     yield channel
     await channel.close()
 

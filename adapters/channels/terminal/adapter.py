@@ -72,9 +72,11 @@ class TerminalChannel:
             return card.request_id
         known = card.request_id in self._waiting
         self._waiting[card.request_id] = card
+        if known:
+            return card.request_id
         if len(self._waiting) == 1:
             self._show(card)
-        elif not known:
+        else:
             self._say(f"· {card.short_id} waits too, {len(self._waiting)} in all; list shows them")
         return card.request_id
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def _facts(card: Card, now: int) -> Iterator[tuple[str, str]]:
 
 
 def _fact(label: str, text: str, style: Style) -> list[str]:
-    first, *rest = fold(safe(text), style.width - _LABEL - 3)
+    first, *rest = _wrapped(safe(text), style.width - _LABEL - 3)
     head = "│ " + style.paint(DIM, label.ljust(_LABEL)) + first
     return [head, *("│ " + " " * _LABEL + part for part in rest)]
 
@@ -106,6 +107,11 @@ def _command(card: Card, style: Style) -> Iterator[str]:
 def _folded_lines(text: str, style: Style) -> Iterator[str]:
     for line in text.split("\n"):
         yield from fold(line, style.width - 5)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    words = textwrap.wrap(text, max(width, 8), break_on_hyphens=False, drop_whitespace=False)
+    return [part for line in words or [""] for part in fold(line, width)]
 
 
 def fold(text: str, width: int) -> list[str]:
