@@ -37,7 +37,7 @@ async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
         _namespaces(),
     ]
     try:
-        site = survey(loaded.config, home, [str(path) for path in loaded.protected_paths])
+        site = survey(loaded.config, home, loaded.protected_paths)
         return [*checks, *await attempts(loaded, site)]
     except (SaysoError, OSError) as error:
         mend = "put this right, then run sayso doctor again; until then nothing runs in the sandbox"
@@ -66,7 +66,7 @@ def _state_directory(home: Path) -> Check:
 
 
 def _configuration(loaded: LoadedConfig) -> Iterator[Check]:
-    for path in loaded.protected_paths:
+    for path in map(Path, loaded.protected_paths):
         if not path.is_file():
             continue
         found = path.stat()

@@ -79,7 +79,7 @@ async def attempts(loaded: LoadedConfig, site: Site) -> list[Check]:
     with ExitStack() as stack:
         workspace = stack.enter_context(_workspace(site, account))
         plan = _plan(loaded, site, workspace)
-        places = stack.enter_context(_places(loaded, site, plan))
+        places = stack.enter_context(_places(site, plan))
         result = await _run(plan, site, account, places)
         left = _left_behind(places)
     return judge(_outcomes(result), network=plan.network, left=left)
@@ -147,7 +147,7 @@ def _plan(loaded: LoadedConfig, site: Site, workspace: str) -> SandboxPlan:
 
 
 @contextmanager
-def _places(loaded: LoadedConfig, site: Site, plan: SandboxPlan) -> Iterator[dict[str, Any]]:
+def _places(site: Site, plan: SandboxPlan) -> Iterator[dict[str, Any]]:
     """Lay out what an escape would find: canaries, listeners, directories open to everybody."""
     state = Path(site.state_dir)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -165,7 +165,7 @@ def _places(loaded: LoadedConfig, site: Site, plan: SandboxPlan) -> Iterator[dic
             "workspace": plan.workspace,
             "outside": [*outside, "/", "/usr", "/var", "/opt", "/srv", "/dev", "/sys/fs/cgroup"],
             "canaries": [str(canary), str(state / "sayso.db"), str(state / "operator.token")],
-            "configuration": [str(path) for path in loaded.protected_paths if path.is_file()],
+            "configuration": [path for path in site.protected if Path(path).is_file()],
             "homes": [home for home in site.homes if not visible(plan, home)],
             "expected": _on_the_way((*plan.readable, *plan.writable)),
             "port": _tcp_listener(stack),

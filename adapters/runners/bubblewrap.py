@@ -141,16 +141,16 @@ class BubblewrapRunner:
         account = running_account(plan.user)
         prepare(plan.workspace, account, self._workspace_root, write=bool(plan.writable))
         _check_visible(order)
-        streams = Streams.open(order, self._output_dir, sink)
-        with memory_file(_encoded(options_for(order, account, bwrap))) as options:
+        options = memory_file(_encoded(options_for(order, account, bwrap)))
+        with options as descriptor, Streams.opened(order, self._output_dir, sink) as streams:
             launch = Launch(
-                before=(bwrap.path, "--args", str(options)),
+                before=(bwrap.path, "--args", str(descriptor)),
                 argv=order.argv,
                 account=account,
                 cwd="/",
                 env={},
                 stdin=order.stdin,
-                inherit=(options,),
+                inherit=(descriptor,),
                 contained=True,
             )
             reverify(order, self._resolver)

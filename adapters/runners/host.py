@@ -59,7 +59,6 @@ class HostRunner:
         bound = order.bound
         account: Account = running_account(bound.plan.user) if bound.plan.user else own_account()
         self._prepare(order, account)
-        streams = Streams.open(order, self._output_dir, sink)
         launch = Launch(
             before=guard(),
             argv=order.argv,
@@ -69,8 +68,9 @@ class HostRunner:
             stdin=order.stdin,
             marker=order.request_id,
         )
-        reverify(order, self._resolver)
-        ending = await supervise(launch, streams, bound.plan.limits.timeout_s)
+        with Streams.opened(order, self._output_dir, sink) as streams:
+            reverify(order, self._resolver)
+            ending = await supervise(launch, streams, bound.plan.limits.timeout_s)
         return streams.result(ending)
 
     def _prepare(self, order: RunOrder, account: Account) -> None:

@@ -63,21 +63,18 @@ class Streams:
     stderr: Spool
 
     @classmethod
-    def open(cls, order: RunOrder, directory: Path, sink: OutputSink) -> Streams:
-        """Open the spools of an order."""
+    @contextlib.contextmanager
+    def opened(cls, order: RunOrder, directory: Path, sink: OutputSink) -> Iterator[Streams]:
+        """Open the spools of an order, and close them."""
         cap = order.bound.plan.limits.output_bytes
         out, err = (open_spool(directory, order.request_id, name, cap) for name in ("stdout", "stderr"))
-        return cls(order.request_id, sink, out, err)
+        with contextlib.closing(out), contextlib.closing(err):
+            yield cls(order.request_id, sink, out, err)
 
     def take(self, stream: str, data: bytes) -> None:
         """Take a piece of output."""
         (self.stdout if stream == "stdout" else self.stderr).write(data)
         self.sink.write(self.request_id, stream, data)
-
-    def close(self) -> None:
-        """Close the files."""
-        self.stdout.close()
-        self.stderr.close()
 
     def result(self, ending: Ending) -> RunResult:
         """Put together what came of the run."""
@@ -97,21 +94,18 @@ async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Endin
     """Run to the end, to the timeout or to the cancellation; afterwards no process of the run is left."""
     began = time.monotonic()
     timed_out = False
+    run, cancelled = await _to_its_end(_start(launch, streams), "start-of-run")
     try:
-        run, cancelled = await _to_its_end(_start(launch, streams), "start-of-run")
-        try:
-            if cancelled:
-                raise cancelled
-            async with asyncio.timeout(timeout_s):
-                await run.process.wait()
-        except TimeoutError:
-            timed_out = True
-        finally:
-            _, cancelled = await _to_its_end(_end(run), f"end-of-run-{run.process.pid}")
-            if cancelled:
-                raise cancelled
+        if cancelled:
+            raise cancelled
+        async with asyncio.timeout(timeout_s):
+            await run.process.wait()
+    except TimeoutError:
+        timed_out = True
     finally:
-        streams.close()
+        _, cancelled = await _to_its_end(_end(run), f"end-of-run-{run.process.pid}")
+        if cancelled:
+            raise cancelled
     return run.ending(timed_out=timed_out, duration_ms=round((time.monotonic() - began) * 1000))
 
 
