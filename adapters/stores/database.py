@@ -76,6 +76,10 @@ class Database:
             return await connection.run(work)
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: nothing was kept or read: {advice(error)}") from error
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise StoreError(
+                f"{self.path}: nothing was kept or read: a value is out of range: {error}"
+            ) from error
 
 
 def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:  # noqa: FBT001 - only called above

@@ -1,0 +1,253 @@
+"""Opening what is not there, not ours, or no longer whole.
+
+Run as a script, this file opens a store as another user.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from adapters.stores.sqlite import open_store
+from core.audit import verify
+from core.errors import StartError
+from core.model.request import AuditEvent
+
+ROOT = Path(__file__).parents[2]
+NOBODY = 65534
+
+
+@pytest.fixture
+async def database(tmp_path):
+    """A database with 60 events, closed."""
+    path = tmp_path / "sayso.db"
+    async with open_store(path) as store:
+        for number in range(60):
+            await store.append(
+                AuditEvent(number, "request.created", "main", f"r{number}", {"line": "ls " * 20})
+            )
+    return path
+
+
+def contents(folder):
+    return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
+
+
+async def refusal(path):
+    """Return the words with which the store refuses to open, and check that it changed nothing."""
+    before = contents(path.parent)
+    with pytest.raises(StartError) as caught:
+        async with open_store(path):
+            pass
+    assert contents(path.parent) == before
+    assert str(path) in str(caught.value)
+    return str(caught.value)
+
+
+async def test_the_files_are_private_and_a_closed_store_is_one_file(tmp_path):
+    old = os.umask(0)
+    try:
+        async with open_store(tmp_path / "sayso.db") as store:
+            await store.append(AuditEvent(1, "a.b", "main"))
+            modes = {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()}
+    finally:
+        os.umask(old)
+    assert modes == {"sayso.db": 0o600, "sayso.db-wal": 0o600, "sayso.db-shm": 0o600}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["sayso.db"]
+
+
+async def test_a_database_that_others_can_read_is_made_private(database):
+    database.chmod(0o644)
+    async with open_store(database):
+        pass
+    assert stat.S_IMODE(database.stat().st_mode) == 0o600
+
+
+async def test_writing_is_synced_and_foreign_keys_are_on(tmp_path):
+    async with open_store(tmp_path / "sayso.db") as store:
+        pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout", "trusted_schema")
+        found = await store._database.write(
+            lambda connection: [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas]
+        )
+    assert found == ["wal", 2, 1, 5000, 0]
+
+
+async def test_the_schema_version_is_noted(database):
+    connection = sqlite3.connect(database)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    connection.close()
+
+
+async def test_an_empty_file_becomes_a_database(tmp_path):
+    path = tmp_path / "sayso.db"
+    path.touch()
+    async with open_store(path) as store:
+        assert (await store.head())[0] == 0
+
+
+@pytest.mark.parametrize("name", ["with space.db", "per%20cent?.db", "quote'#.db"])
+async def test_any_file_name_can_be_opened_twice(tmp_path, name):
+    for _ in range(2):
+        async with open_store(tmp_path / name) as store:
+            await store.append(AuditEvent(1, "a.b", "main"))
+    async with open_store(tmp_path / name) as store:
+        assert (await verify(store)).events == 2
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path):
+    path = tmp_path / "sayso.db"
+    path.write_text("notes of mine\n" * 500)
+    words = await refusal(path)
+    for part in (
+        "not an SQLite database",
+        "Nothing was changed",
+        "Restore a copy",
+        "sayso.db-wal",
+        "are lost",
+    ):
+        assert part in words
+
+
+@pytest.mark.parametrize("keep", [17, 100, 4096, 20_000])
+async def test_a_database_cut_short_is_refused(database, keep):
+    database.write_bytes(database.read_bytes()[:keep])
+    words = await refusal(database)
+    assert "damaged" in words
+    assert "Nothing was changed" in words
+
+
+async def test_a_database_overwritten_in_the_middle_is_refused(database):
+    content = bytearray(database.read_bytes())
+    pages = len(content) // 4096
+    for page in range(1, pages):
+        content[page * 4096 : page * 4096 + 64] = os.urandom(64)
+    database.write_bytes(content)
+    assert "damaged" in await refusal(database)
+
+
+async def test_a_damaged_database_with_a_journal_is_refused_and_neither_is_touched(tmp_path):
+    path, copy = tmp_path / "sayso.db", tmp_path / "copy" / "sayso.db"
+    copy.parent.mkdir()
+    async with open_store(path) as store:
+        await store.append(*(AuditEvent(n, "a.b", "main", None, {"x": "y" * 500}) for n in range(300)))
+    async with open_store(path) as store:
+        await store.append(AuditEvent(300, "a.b", "main"))
+        for entry in ("sayso.db", "sayso.db-wal"):
+            shutil.copyfile(tmp_path / entry, copy.parent / entry)
+    assert (copy.parent / "sayso.db-wal").stat().st_size > 0
+    content = copy.read_bytes()
+    copy.write_bytes(content[:4096] + os.urandom(len(content) - 4096))
+    assert "damaged" in await refusal(copy)
+
+
+async def test_a_journal_left_by_a_kill_is_taken_up(tmp_path):
+    path, copy = tmp_path / "sayso.db", tmp_path / "copy" / "sayso.db"
+    copy.parent.mkdir()
+    async with open_store(path) as store:
+        await store.append(*(AuditEvent(n, "a.b", "main") for n in range(30)))
+        for entry in ("sayso.db", "sayso.db-wal"):
+            shutil.copyfile(tmp_path / entry, copy.parent / entry)
+    async with open_store(copy) as store:
+        assert (await verify(store)).events == 30
+
+
+async def test_a_journal_whose_database_is_gone_is_not_deleted(tmp_path):
+    (tmp_path / "sayso.db-wal").write_bytes(b"x" * 5000)
+    words = await refusal(tmp_path / "sayso.db")
+    assert "missing or empty" in words
+    assert "sayso.db-wal" in words
+
+
+async def test_a_database_of_a_newer_version_is_refused(database):
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    words = await refusal(database)
+    assert "newer Sayso (schema 7; this one knows 1)" in words
+    assert "Install that version again" in words
+
+
+async def test_a_database_of_another_program_is_refused(tmp_path):
+    path = tmp_path / "sayso.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    connection.close()
+    assert "not one of Sayso's" in await refusal(path)
+
+
+async def test_a_directory_is_refused(tmp_path):
+    assert "it is a directory" in await refusal(tmp_path)
+
+
+async def test_a_missing_folder_is_refused(tmp_path):
+    with pytest.raises(StartError, match="No such file or directory"):
+        async with open_store(tmp_path / "no" / "sayso.db"):
+            pass
+
+
+async def test_a_pipe_is_refused_without_waiting_for_it(tmp_path):
+    os.mkfifo(tmp_path / "sayso.db")
+    with pytest.raises(StartError, match="not a regular file"):
+        async with open_store(tmp_path / "sayso.db"):
+            pass
+
+
+@pytest.fixture
+def reachable_folder():
+    """A folder that every user can reach."""
+    with TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize("folder_mode", [0o755, 0o700])
+def test_a_database_of_another_user_is_refused(reachable_folder, folder_mode):
+    folder = reachable_folder / "home"
+    folder.mkdir()
+    folder.chmod(folder_mode)
+    path = folder / "sayso.db"
+    command = [sys.executable, __file__, str(path)]
+    done = subprocess.run(
+        command, cwd=ROOT, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    words = f"StartError: {path}: the database cannot be opened: Permission denied; check who owns it"
+    assert (done.stdout, done.returncode) == ("", 1)
+    assert words in done.stderr
+
+
+async def test_a_migration_that_fails_leaves_the_version_before_it(database):
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA user_version = 0")
+    connection.close()
+    with pytest.raises(StartError, match="already exists"):
+        async with open_store(database):
+            pass
+    connection = sqlite3.connect(database)
+    assert connection.execute("PRAGMA user_version").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM audit").fetchone() == (60,)
+    connection.close()
+
+
+async def open_as_nobody(path):
+    async with open_store(path):
+        pass  # imports everything while it can be read, and makes the database root's
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    async with open_store(path):
+        sys.stdout.write("opened\n")
+
+
+if __name__ == "__main__":
+    asyncio.run(open_as_nobody(Path(sys.argv[1])))
