@@ -153,7 +153,7 @@ def test_a_nul_byte_is_refused(daemon):
             file.write(json.dumps(message).encode() + b"\n")
             file.flush()
             answer = json.loads(file.readline())
-    assert answer["result"]["status"] == "denied"
+    assert "NUL" in answer["error"]["message"]
 
 
 def test_a_line_of_a_mebibyte_is_refused_and_the_connection_lives_on(daemon):
@@ -175,16 +175,13 @@ def test_a_line_of_a_mebibyte_is_refused_and_the_connection_lives_on(daemon):
 
 
 def test_a_revoked_token_is_refused(daemon):
-    token = daemon.json("agent", "add", "guest")["token"]
-    daemon.sayso(
-        "exec", "--agent", "guest", "--", "git", "--version", status=None, env={"SAYSO_TOKEN": token}
-    )
+    guest = {"SAYSO_TOKEN": daemon.json("agent", "add", "guest")["token"]}
+    ask = ("exec", "--agent", "guest", "-c", "true > /etc/motd")
+    assert "exec.redirection" in daemon.sayso(*ask, status=77, env=guest).stderr
     daemon.sayso("agent", "revoke", "guest")
-    done = daemon.sayso(
-        "exec", "--agent", "guest", "--", "git", "--version", status=None, env={"SAYSO_TOKEN": token}
-    )
-    assert done.returncode == 77
-    assert "token" in done.stderr
+    refused = daemon.sayso(*ask, status=77, env=guest).stderr
+    assert "token" in refused
+    assert "exec.redirection" not in refused
 
 
 def test_an_agent_cannot_name_another_agents_session(daemon):
@@ -204,7 +201,7 @@ def test_a_full_disk_refuses_the_request_and_writes_nothing_half(make_daemon):
     if os.geteuid() != 0:
         pytest.skip("mounting a small file system needs root")
     daemon.home.mkdir(mode=0o700)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "none", daemon.home], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "none", daemon.home], check=True)
     try:
         daemon.start()
         filler = daemon.home / "filler"

@@ -58,7 +58,7 @@ def test_always_saves_what_was_said_and_the_next_call_runs_at_once(daemon, finis
     assert request["always"], request
     daemon.sayso("approve", request["id"], "always")
     assert finish(asking)[0] == 0
-    assert daemon.sayso("exec", "--", "rg", "--files").returncode == 0
+    assert daemon.sayso("exec", "--", "rg", "--type-list").returncode == 0
     # The near miss: another program still asks.
     other = daemon.ask("--", "sha256sum", "--version")
     daemon.pending()

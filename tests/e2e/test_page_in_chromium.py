@@ -29,6 +29,10 @@ ARGS = [
 ]
 SIZES = {"phone": {"width": 360, "height": 740}, "desktop": {"width": 1200, "height": 800}}
 
+OUTSIDE = """[...document.querySelectorAll('.card')].flatMap(card => [...card.querySelectorAll('*')]
+  .filter(part => part.getBoundingClientRect().right > card.getBoundingClientRect().right)
+  .map(part => part.outerHTML))"""
+
 
 class WallClock:
     """Real time: the browser has a clock of its own."""
@@ -337,6 +341,7 @@ async def test_every_state_fits_and_is_photographed(
     async def shoot(name: str) -> None:
         wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"{name} is {wide} px wider than the screen"
+        assert await page.evaluate(OUTSIDE) == [], name
         await page.screenshot(path=SHOTS / f"{name}-{size}-{scheme}.png", full_page=True)
 
     await page.goto(channel.address)
