@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -205,13 +206,9 @@ def test_a_full_disk_refuses_the_request_and_writes_nothing_half(make_daemon):
     try:
         daemon.start()
         filler = daemon.home / "filler"
-        with filler.open("wb") as file:
-            try:
-                while True:
-                    file.write(b"x" * 4096)
-                    file.flush()
-            except OSError:
-                pass
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
         done = daemon.sayso("exec", "--", "git", "--version", status=None)
         assert done.returncode in (74, 77), done.stderr
         assert "git version" not in done.stdout
