@@ -18,13 +18,13 @@ def kill_leftovers(request_id: str) -> int:
     A process that removed the marker from its environment is not found, nor, for a daemon that is not root,
     one that runs as another user.
     """
-    killed = 0
+    killed: set[int] = set()
     for _ in range(_PASSES):
-        found = [one for one in _marked(request_id) if _kill(one, request_id)]
-        killed += len(found)
-        if not found:
+        found = {pid for pid in _marked(request_id) if _kill(pid, request_id)}
+        if found <= killed:
             break
-    return killed
+        killed |= found
+    return len(killed)
 
 
 def marked(request_id: str) -> tuple[int, ...]:
