@@ -29,9 +29,12 @@ _KEPT_MERGES = 256
 _NO_OVERRIDES = Overrides()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LoadedConfig:
-    """The configuration in force. `protected_paths` are files that no agent may touch, secret files too."""
+    """The configuration in force; two are the same only where they are one object, so caches may key on it.
+
+    `protected_paths` are absolute paths that no agent may touch: configuration files and secret files.
+    """
 
     config: Config
     warnings: tuple[str, ...] = ()

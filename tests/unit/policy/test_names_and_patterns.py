@@ -1,0 +1,88 @@
+"""Names and list entries are brought to one spelling before anything is compared."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.policy import normalise
+from core.policy.catalog import GROUPS, TOOLS
+from core.policy.patterns import Kind, Universe, matching
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("bash", "exec"),
+        (" Bash ", "exec"),
+        ("apply-patch", "apply_patch"),
+        ("Read", "read"),
+        ("WebFetch", "web_fetch"),
+        ("WebSearch", "web_search"),
+        ("MultiEdit", "edit"),
+        ("EXEC", "exec"),
+    ],
+)
+def test_other_spellings_of_a_tool_mean_the_tool(written: str, meant: str) -> None:
+    assert normalise(written) == meant
+
+
+@pytest.mark.parametrize("written", ["exec\u200b", "\uff45xec", "exec ute", "ba sh", ""])
+def test_look_alikes_stay_unknown(written: str) -> None:
+    assert normalise(written) not in TOOLS
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing_for_known_names(text: str) -> None:
+    once = normalise(text)
+    assert once not in TOOLS or normalise(once) == once
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches", "misses"),
+    [
+        ("web_*", {"web_search", "web_fetch"}, {"browser"}),
+        ("rea?", {"read"}, {"exec"}),
+        ("*", {"exec", "browser"}, set()),
+        ("e[x]ec", set(), {"exec"}),
+        ("exe", set(), {"exec"}),
+        ("*.*", set(), {"exec"}),
+    ],
+)
+def test_a_pattern_matches_whole_names(pattern: str, matches: set[str], misses: set[str]) -> None:
+    found = matching(pattern, TOOLS)
+    assert matches <= found
+    assert not misses & found
+
+
+def test_a_pattern_of_many_stars_takes_no_time() -> None:
+    started = time.perf_counter()
+    assert matching("*" * 2000 + "z", ["a" * 60]) == frozenset()
+    assert time.perf_counter() - started < 1
+
+
+def test_groups_expand_and_an_unknown_group_is_nothing() -> None:
+    universe = Universe()
+    assert universe.read("group:fs").tools == GROUPS["group:fs"]
+    assert universe.read("Group:FS").tools == GROUPS["group:fs"]
+    assert universe.read("group:clawdbot") == universe.read("group:clawdbot")
+    assert universe.read("group:clawdbot").tools == universe.read("group:openclaw").tools
+    assert universe.read("group:nothing").kind is Kind.UNKNOWN
+    assert universe.read("group:*").tools == frozenset()
+
+
+def test_a_plugin_is_named_by_its_id_and_by_the_group_of_all_plugins() -> None:
+    universe = Universe.of({"Weather": ["forecast", "Radar"], "other": ["thing"]})
+    assert universe.read("weather").tools == {"forecast", "radar"}
+    assert universe.read("group:plugins").tools == {"forecast", "radar", "thing"}
+
+
+def test_a_plugin_cannot_take_the_name_of_a_built_in_tool() -> None:
+    universe = Universe.of({"evil": ["Bash", "own"], "exec": ["own2"]})
+    assert universe.plugin_tools == {"own", "own2"}
+    assert universe.shadowing == ("exec",)
+    assert universe.read("exec").tools == {"exec"}
+    assert universe.read("evil").tools == {"own"}
