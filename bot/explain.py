@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from adapters.resolvers.filesystem import FilesystemResolver
-
 from bot.config import LoadedConfig, merge
 from bot.site import survey
 from core.explain import explain, read_row
 from core.judge import Judge
+
+KEPT_JUDGES = 64
 
 
 class Explainer:
@@ -22,7 +22,7 @@ class Explainer:
         self._loaded = loaded
         self._home = home
         self._resolver = FilesystemResolver()
-        self._judge = lru_cache(maxsize=64)(self._make_judge)
+        self._judges: dict[int, tuple[LoadedConfig, Judge]] = {}
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one row; raises RequestError or ConfigError for one that cannot be read."""
@@ -31,5 +31,11 @@ class Explainer:
         answer = explain(self._judge(loaded), asked)
         return {**answer, "where": loaded.where(str(answer["source"]))}
 
-    def _make_judge(self, loaded: LoadedConfig) -> Judge:
-        return Judge(loaded.config, survey(loaded.config, self._home, loaded.protected_paths), self._resolver)
+    def _judge(self, loaded: LoadedConfig) -> Judge:
+        """Return the judge of a configuration, which `merge` gives again and again as the same object."""
+        if id(loaded) not in self._judges:
+            if len(self._judges) >= KEPT_JUDGES:
+                self._judges.clear()
+            site = survey(loaded.config, self._home, loaded.protected_paths)
+            self._judges[id(loaded)] = (loaded, Judge(loaded.config, site, self._resolver))
+        return self._judges[id(loaded)][1]
