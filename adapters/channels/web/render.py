@@ -18,7 +18,7 @@ from core.display import Elided, duration, elide, safe, time_left
 from core.model.card import Card
 from core.model.request import State
 
-_HEAD, _TAIL = 900, 300
+_HEAD, _TAIL = 600, 240
 _HEAD_LINES, _TAIL_LINES = 12, 5
 _OUTPUT_HEAD, _OUTPUT_TAIL = 2_000, 2_000
 
@@ -96,7 +96,7 @@ def cut(text: str) -> Elided:
     if len(lines) > _HEAD_LINES + _TAIL_LINES:
         head = min(head, len("\n".join(lines[:_HEAD_LINES])))
         tail = min(tail, len("\n".join(lines[-_TAIL_LINES:])))
-    elif len(text) <= _HEAD + _TAIL + _TAIL:
+    elif len(text) <= 2 * _HEAD:
         return Elided(text)
     return elide(text, head=head, tail=tail)
 
@@ -104,7 +104,7 @@ def cut(text: str) -> Elided:
 def _parts(card: Card, now: int) -> dict[str, Any]:
     outcome = card.outcome
     return {
-        "state_word": _STATES[card.state],
+        "state_word": f"Exit {outcome.exit_code}" if outcome and outcome.exit_code else _STATES[card.state],
         "command": cut(safe(card.command, multiline=True)),
         "left_ms": max(card.deadline - now, 0),
         "window_ms": max(card.deadline - card.created_at, 1),
