@@ -77,8 +77,14 @@ def _report(root: Node, parts: Parts, error: Mapping[str, Any], problems: Proble
     if problems.at(path):
         return
     node = find(root, parts)
-    value = f"{node.shown()} " if node is not None and error["type"] not in _WITHOUT_VALUE else ""
-    problems.add(nearest(root, parts).origin, path, value + _rule(error, node))
+    problems.add(nearest(root, parts).origin, path, _value(error, node) + _rule(error, node))
+
+
+def _value(error: Mapping[str, Any], node: Node | None) -> str:
+    about_several_keys = node is not None and node.mapping is not None and error["type"] == "value_error"
+    if node is None or error["type"] in _WITHOUT_VALUE or about_several_keys:
+        return ""
+    return f"{node.shown()} "
 
 
 def _rule(error: Mapping[str, Any], node: Node | None) -> str:
