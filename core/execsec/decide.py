@@ -9,7 +9,7 @@ from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
 from core.execsec.allowlist import Circumstances, admitting, runs_anything
 from core.execsec.deny_rules import denied
-from core.execsec.hazards import Hazard, environment_hazards, hazards
+from core.execsec.hazards import Hazard, changeable, environment_hazards, hazards
 from core.execsec.learn import offer
 from core.execsec.policy import ExecPolicy
 from core.execsec.safe_bins import is_safe_bin
@@ -23,6 +23,8 @@ from core.shell.inline_code import inline_code
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
 _PLAIN = frozenset[Obligation]()
+# Hazards that explain why a program could not be found, or that count whether it is there or not.
+_BEFORE_NOT_FOUND = frozenset(("exec.privilege", "exec.carrier", "exec.package-runner", "exec.cwd-unknown"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ def _find(
 ) -> _Finding:
     around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home)
     entries = (*policy.allowlist, *learned)
-    found = [(segment, hazards(segment)) for segment in facts.segments]
+    found = [(segment, (*hazards(segment), *changeable(segment, facts))) for segment in facts.segments]
     by = tuple(None if risks else _satisfied_by(segment, entries, policy, around) for segment, risks in found)
     every = (*environment_hazards(env), *(hazard for _, risks in found for hazard in risks))
     missing = tuple(
@@ -153,13 +155,17 @@ def _satisfied_by(
 
 
 def _not_found(facts: CommandFacts) -> Decision | None:
-    """Deny for a program that is not there, unless something else about its segment asks first."""
+    """Deny for a program that is not there, unless a table asks about it first."""
     for segment in facts.segments:
-        if segment.words and not segment.builtin and segment.executable is None and not hazards(segment):
+        if _unresolved(segment) and not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
             name = safe(segment.words[0].value)
             reason = f"`{name}` is not a program on the PATH, or not one that may be run"
             return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
     return None
+
+
+def _unresolved(segment: Segment) -> bool:
+    return bool(segment.words) and not segment.builtin and segment.executable is None
 
 
 def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_before: bool) -> ExecJudgement:
@@ -171,9 +177,9 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
             policy.source("security"),
         )
     ]
-    privilege = next((hazard for hazard in finding.hazards if hazard.privilege), None)
-    if privilege is not None:
-        decisions.append(_exec(Effect.ASK, privilege.reason, privilege.rule, "built-in", _ONCE))
+    always_asks = _asks_even_under_full(facts, finding)
+    if always_asks is not None:
+        decisions.append(_exec(Effect.ASK, always_asks.reason, always_asks.rule, "built-in", _ONCE))
     if facts.inline_code and policy.strict_inline_eval:
         decisions.append(_strict_inline(policy))
     hazard = finding.hazards[0] if finding.hazards else None
@@ -186,6 +192,13 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
         decisions.append(Decision(Layer.APPROVALS, Effect.ASK, reason, rule, policy.source("ask"), terms))
     why = "security is full, so no list is checked and none is added to"
     return ExecJudgement(tuple(decisions), finding.satisfied_by, AlwaysOffer(why=why))
+
+
+def _asks_even_under_full(facts: CommandFacts, finding: _Finding) -> Hazard | None:
+    """Return a change of privilege, or why it is not known which file would run."""
+    privilege = next((hazard for hazard in finding.hazards if hazard.privilege), None)
+    unresolved = (hazard for each in facts.segments if _unresolved(each) for hazard in hazards(each))
+    return privilege or next(unresolved, None)
 
 
 def _allowlist(

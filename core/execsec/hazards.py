@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.display import safe
-from core.model.command import Segment
+from core.model.command import CommandFacts, Segment
 from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import harmless
 from core.shell.environment import dangerous
@@ -31,6 +31,18 @@ def hazards(segment: Segment) -> tuple[Hazard, ...]:
 def environment_hazards(env: Sequence[tuple[str, str]]) -> tuple[Hazard, ...]:
     """Name what the request's own environment would change."""
     return tuple(_variable(name, value, "the request sets") for name, value in env if dangerous(name))
+
+
+def changeable(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
+    """Name a program that another command of the same line could replace after it was looked at."""
+    executable = segment.executable
+    if executable is None or executable.trusted:
+        return ()
+    others = (each for each in facts.segments if each is not segment and each.words)
+    if all(each.builtin and harmless(each) for each in others):
+        return ()
+    name = safe(segment.words[0].value)
+    return (Hazard("exec.changeable", f"another command of this line could replace `{name}` before it runs"),)
 
 
 def _found(segment: Segment) -> Iterator[Hazard]:

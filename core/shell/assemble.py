@@ -30,6 +30,8 @@ class SimpleCommand:
 
 def assemble(tokens: Sequence[Token]) -> tuple[SimpleCommand, ...]:
     """Group tokens; raises Refused for grammar that is not judged."""
+    if len(tokens) > MAX_WORDS:
+        raise Refused("too-many-words", tokens[MAX_WORDS].start, f"more than {MAX_WORDS} words and operators")
     commands: list[SimpleCommand] = []
     current: SimpleCommand | None = None
     for token in tokens:
@@ -42,7 +44,7 @@ def assemble(tokens: Sequence[Token]) -> tuple[SimpleCommand, ...]:
         elif token.texts != ("\n",):
             raise Refused("syntax", token.start, f"nothing stands before `{token.texts[0]}`")
     if current is not None:
-        commands.append(_closed(current))
+        commands.append(current)
     return _whole(commands)
 
 
@@ -94,12 +96,6 @@ def _joined(command: SimpleCommand, token: Token) -> SimpleCommand:
         command.redirections.append("2>&1")
         operator = "|"
     command.operator = ";" if operator == "\n" else operator
-    return _closed(command)
-
-
-def _closed(command: SimpleCommand) -> SimpleCommand:
-    if len(command.words) > MAX_WORDS:
-        raise Refused("too-many-words", command.start, f"more than {MAX_WORDS} words")
     return command
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from core.model.call import CommandText
 from core.model.command import CommandFacts, Refusal, Word
 from core.ports import Resolver
-from core.shell.assemble import MAX_WORDS
+from core.shell.assemble import MAX_COMMANDS, MAX_WORDS
 from core.shell.characters import forbidden_character
 from core.shell.inline_code import inline_code
 from core.shell.parse import parse
@@ -44,6 +44,13 @@ def _analyse(command: CommandText, text: str, cwd: str, analysis: Analysis) -> R
     found = forbidden_character(text)
     if found:
         raise Refused(found.construct, found.position, found.reason)
+    rendered = _resolved(command, cwd, analysis)
+    if len(rendered.segments) > MAX_COMMANDS:
+        raise Refused("too-many-commands", 0, f"more than {MAX_COMMANDS} commands")
+    return rendered
+
+
+def _resolved(command: CommandText, cwd: str, analysis: Analysis) -> Rendered:
     if command.line is not None:
         return analysis.line(parse(command.line), cwd)
     if not command.argv or not command.argv[0]:

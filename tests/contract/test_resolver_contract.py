@@ -1,0 +1,139 @@
+"""What every Resolver promises."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from adapters.resolvers.filesystem import FilesystemResolver
+from core.ports import Resolver
+
+
+@pytest.fixture
+def resolver() -> Resolver:
+    return FilesystemResolver()
+
+
+def program(path: Path, text: str = "#!/bin/sh\n", mode: int = 0o755) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_a_bare_name_is_found_on_the_path_in_order(resolver: Resolver, tmp_path: Path) -> None:
+    program(tmp_path / "b" / "tool")
+    first = program(tmp_path / "a" / "tool")
+    found = resolver.find("tool", path=(f"{tmp_path}/a", f"{tmp_path}/b"), cwd="/")
+    assert found is not None
+    assert (found.name, found.path) == ("tool", str(first))
+
+
+def test_what_cannot_be_executed_is_passed_over(resolver: Resolver, tmp_path: Path) -> None:
+    program(tmp_path / "a" / "tool", mode=0o644)
+    (tmp_path / "b" / "tool").mkdir(parents=True)
+    third = program(tmp_path / "c" / "tool")
+    found = resolver.find("tool", path=[f"{tmp_path}/{d}" for d in "abc"], cwd="/")
+    assert found is not None
+    assert found.path == str(third)
+
+
+@pytest.mark.parametrize("entry", ["", ".", "bin", "./bin"])
+def test_relative_path_entries_never_match(resolver: Resolver, tmp_path: Path, entry: str) -> None:
+    program(tmp_path / "tool")
+    program(tmp_path / "bin" / "tool")
+    assert resolver.find("tool", path=(entry,), cwd=str(tmp_path)) is None
+
+
+def test_a_name_with_a_slash_is_relative_to_the_directory(resolver: Resolver, tmp_path: Path) -> None:
+    tool = program(tmp_path / "bin" / "tool")
+    for name in ("bin/tool", "./bin/tool", "bin/../bin/tool", str(tool)):
+        found = resolver.find(name, path=(), cwd=str(tmp_path))
+        assert found is not None
+        assert (found.path, found.real_path) == (str(tool), str(tool))
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "/", "bin/", "a\0b", "nonesuch", "./nonesuch", "tool/x", "\ud800", "x" * 5000]
+)
+def test_what_is_not_there_or_not_a_name_is_none(resolver: Resolver, tmp_path: Path, name: str) -> None:
+    program(tmp_path / "tool")
+    assert resolver.find(name, path=(str(tmp_path),), cwd=str(tmp_path)) is None
+
+
+def test_links_are_followed_and_the_name_used_is_kept(resolver: Resolver, tmp_path: Path) -> None:
+    real = program(tmp_path / "lib" / "tool-1.2")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "tool").symlink_to(real)
+    (tmp_path / "sbin").symlink_to(tmp_path / "bin")
+    found = resolver.find("tool", path=(f"{tmp_path}/sbin",), cwd="/")
+    assert found is not None
+    assert found.path == f"{tmp_path}/bin/tool"
+    assert found.real_path == str(real)
+
+
+def test_a_loop_of_links_is_not_found(resolver: Resolver, tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    assert resolver.find("a", path=(str(tmp_path),), cwd="/") is None
+    assert resolver.real_directory(str(tmp_path / "a")) is None
+
+
+def test_a_file_that_others_could_change_is_hashed_and_not_trusted(
+    resolver: Resolver, tmp_path: Path
+) -> None:
+    tool = program(tmp_path / "tool", mode=0o777)
+    found = resolver.find(str(tool), path=(), cwd="/")
+    assert found is not None
+    assert not found.trusted
+    assert found.identity.sha256 == hashlib.sha256(tool.read_bytes()).hexdigest()
+    status = tool.stat()
+    assert (found.identity.device, found.identity.inode) == (status.st_dev, status.st_ino)
+
+
+def test_a_system_program_is_trusted_and_not_hashed(resolver: Resolver) -> None:
+    found = resolver.find("sh", path=("/usr/bin", "/bin"), cwd="/")
+    assert found is not None
+    assert found.trusted
+    assert found.identity.sha256 is None
+
+
+def test_a_link_out_of_a_safe_directory_into_an_unsafe_one_is_not_trusted(
+    resolver: Resolver, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o777)
+    (tmp_path / "sh").symlink_to("/bin/sh")
+    found = resolver.find("sh", path=(str(tmp_path),), cwd="/")
+    assert found is not None
+    assert found.real_path == os.path.realpath("/bin/sh")
+    assert not found.trusted
+
+
+def test_another_content_is_another_identity(resolver: Resolver, tmp_path: Path) -> None:
+    tool = program(tmp_path / "tool", "#!/bin/sh\necho a\n", 0o777)
+    before = resolver.find(str(tool), path=(), cwd="/")
+    program(tool, "#!/bin/sh\necho b\n", 0o777)
+    after = resolver.find(str(tool), path=(), cwd="/")
+    assert before is not None
+    assert after is not None
+    assert before.identity.sha256 != after.identity.sha256
+
+
+def test_a_changeable_file_too_large_to_hash_is_not_found(tmp_path: Path) -> None:
+    tool = program(tmp_path / "tool", "x" * 100, 0o777)
+    assert FilesystemResolver(hash_limit=99).find(str(tool), path=(), cwd="/") is None
+    assert FilesystemResolver(hash_limit=100).find(str(tool), path=(), cwd="/") is not None
+
+
+def test_directories_are_given_by_their_real_path(resolver: Resolver, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    program(tmp_path / "file")
+    assert resolver.real_directory(f"{tmp_path}/link") == f"{tmp_path}/real"
+    assert resolver.real_directory(f"{tmp_path}/file") is None
+    assert resolver.real_directory(f"{tmp_path}/nonesuch") is None
+    assert resolver.real_directory("relative") is None
+    assert resolver.real_directory("/a\0b") is None
