@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import time
 import unicodedata
 from html.parser import HTMLParser
 
@@ -189,17 +190,19 @@ class OnTerminal:
         self.channel = TerminalChannel(self.slave, self.output, clock, self.reviewer)
         self.all = ""
 
-    async def settled(self):
-        """Read until the terminal has been still for a moment."""
+    async def settled(self, *until):
+        """Read until one of `until` has come (within five seconds) and the terminal is still."""
         os.set_blocking(self.master, False)
         before, quiet, new = len(self.all), 0, b""
-        while quiet < 4:
+        limit = time.monotonic() + (5 if until else 0.3)
+        while quiet < 3 and time.monotonic() < limit:
             await asyncio.sleep(0.015)
             try:
                 new += os.read(self.master, 65536)
                 quiet = 0
             except BlockingIOError:
-                quiet += 1
+                seen = self.plain(new.decode(errors="replace"))
+                quiet += any(mark in seen for mark in until)
         self.all += new.decode()
         return self.plain(self.all[before:])
 
@@ -208,18 +211,18 @@ class OnTerminal:
         return re.sub(r"\x1b\[[0-9;]*m", "", text).replace("\r\n", "\n")
 
     async def shown(self):
-        await self.settled()
+        await self.settled(*([] if self.all else ["? help"]))
         return self.plain(self.all)
 
     async def fresh(self):
-        return await self.settled()
+        return await self.settled("· 3f2b9c1d ")
 
     async def answer(self, card, answer):
         self.clock.advance(1000)
         waits = card.request_id in self.channel._waiting
         prefix = f" {card.request_id}" if waits else ""
         os.write(self.master, f"{self.letters[answer]}{prefix}\n".encode())
-        return await self.settled()
+        return await self.settled("You ", "Too late")
 
     async def end(self):
         await self.channel.close()
@@ -319,7 +322,9 @@ async def test_a_new_channel_shows_again_what_waited_before_a_restart(place, des
 async def test_an_update_of_a_card_never_posted_does_no_harm(place, desk, make_card) -> None:
     card = desk.ask(make_card())
     await place.channel.update("unknown", desk.settle(card.request_id, State.EXPIRED, "nobody answered"))
-    await place.shown()
+    later = desk.ask(make_card(command="/usr/bin/later"))
+    await place.channel.post(later)
+    assert "/usr/bin/later" in await place.shown()
 
 
 async def test_closing_twice_is_safe(place) -> None:
