@@ -242,7 +242,7 @@ class TestWhatIsRefused:
                 load([path], env={})
 
     def test_a_file_that_the_system_refuses_to_read_is_named(self) -> None:
-        with pytest.raises(ConfigError, match="^/proc/self/mem: cannot be read: "):
+        with pytest.raises(ConfigError, match=r"^/proc/self/mem: cannot be read: "):
             load([Path("/proc/self/mem")], env={})
 
     def test_a_bomb_of_aliases_is_refused(self, refusal: Refusal) -> None:
@@ -320,18 +320,18 @@ class TestVariablesAndSecrets:
 class TestWarnings:
     def test_what_is_not_enforced_yet_is_named(self, read: Read) -> None:
         text = (
-            "tools: {read: {deny: [/x]}, exec: {askFallback: allowlist}}\n"
+            "tools: {read: {deny: [/x]}, exec: {autoAllowSkills: true}}\n"
             "agents: {main: {sandbox: {backend: docker}}}\n"
         )
         warnings = read(text).warnings
         assert [warning.split(" is read but")[0] for warning in warnings] == [
             "tools.read",
-            "tools.exec.askFallback",
+            "tools.exec.autoAllowSkills",
             "agents.main.sandbox.backend",
         ]
 
     def test_defaults_written_out_are_not_worth_a_warning(self, read: Read) -> None:
-        assert read("tools: {read: {allow: []}, exec: {askFallback: deny}}\n").warnings == ()
+        assert read("tools: {read: {allow: []}, exec: {autoAllowSkills: false}}\n").warnings == ()
 
     def test_a_misspelt_tool_is_worth_one(self, read: Read) -> None:
         (warning,) = read("tools: {deny: [exce]}\n").warnings
