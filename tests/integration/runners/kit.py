@@ -119,9 +119,9 @@ class Place:
 
 
 @contextmanager
-def place_on_disk() -> Iterator[Place]:
-    # Below /var/tmp and not pytest's own directory: the account that runs commands must be able to get there.
-    root = Path(tempfile.mkdtemp(prefix="sayso-test-", dir="/var/tmp"))
+def place_on_disk(parent: str = "/var/tmp") -> Iterator[Place]:
+    # Not pytest's own directory: the account that runs commands must be able to get there.
+    root = Path(tempfile.mkdtemp(prefix="sayso-test-", dir=parent))
     root.chmod(0o711)
     (root / "state").mkdir(mode=0o700)
     account = running_account("nobody")

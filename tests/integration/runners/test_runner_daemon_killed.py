@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import pytest
 
 from adapters.runners.leftovers import kill_leftovers, marked
 from tests.integration.runners.kit import processes_with
@@ -23,17 +26,28 @@ class Loud:
         print(request_id, flush=True)
 
 async def main():
-    with place_on_disk() as place:
-        runner, script = sys.argv[1:]
+    parent, runner, script = sys.argv[1:]
+    with place_on_disk(parent) as place:
         await place.runner(runner).run(place.shell(script, runner=runner), Loud())
 
 asyncio.run(main())
 """
 
 
-def start(runner: str, script: str) -> tuple[subprocess.Popen[str], str]:
+@pytest.fixture
+def places() -> Iterator[str]:
+    """A directory for the killed, who cannot clear away after themselves."""
+    with tempfile.TemporaryDirectory(prefix="sayso-test-", dir="/var/tmp") as path:
+        Path(path).chmod(0o711)
+        yield path
+
+
+def start(places: str, runner: str, script: str) -> tuple[subprocess.Popen[str], str]:
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, runner, script], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", PARENT, places, runner, script],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert parent.stdout is not None
     request_id = parent.stdout.readline().strip()
@@ -57,27 +71,27 @@ def comes_true(condition: Callable[[], bool]) -> bool:
     return False
 
 
-def test_everything_in_the_sandbox_dies_with_the_daemon() -> None:
+def test_everything_in_the_sandbox_dies_with_the_daemon(places: str) -> None:
     tag = f"41.{os.getpid()}"
     parent, _ = start(
-        "bubblewrap", f"trap '' TERM HUP; setsid sleep {tag} & sleep {tag} & echo up; sleep {tag}"
+        places, "bubblewrap", f"trap '' TERM HUP; setsid sleep {tag} & sleep {tag} & echo up; sleep {tag}"
     )
     assert len(processes_with(tag)) >= 4
     kill(parent)
     assert comes_true(lambda: processes_with(tag) == [])
 
 
-def test_the_command_on_the_host_dies_with_the_daemon() -> None:
+def test_the_command_on_the_host_dies_with_the_daemon(places: str) -> None:
     tag = f"42.{os.getpid()}"
-    parent, _ = start("host", f"echo up; exec sleep {tag}")
+    parent, _ = start(places, "host", f"echo up; exec sleep {tag}")
     assert len(processes_with(tag)) == 2
     kill(parent)
     assert comes_true(lambda: processes_with(tag) == [])
 
 
-def test_what_it_started_on_the_host_is_found_by_its_marker() -> None:
+def test_what_it_started_on_the_host_is_found_by_its_marker(places: str) -> None:
     tag = f"43.{os.getpid()}"
-    parent, request_id = start("host", f"setsid sleep {tag} & sleep {tag} & echo up; wait")
+    parent, request_id = start(places, "host", f"setsid sleep {tag} & sleep {tag} & echo up; wait")
     kill(parent)
     assert comes_true(lambda: len(processes_with(tag)) == 2)
     assert len(marked(request_id)) == 2
