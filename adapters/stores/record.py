@@ -69,10 +69,9 @@ class SqliteRecord(Part):
         return await self._page("WHERE request_id = ? ORDER BY seq", (_bytes(request_id),))
 
     async def _page(self, where: str, values: tuple[Any, ...]) -> tuple[ChainedEvent, ...]:
-        rows = await self._database.read(
-            lambda connection: connection.execute(f"{_COLUMNS} {where}", values).fetchall()
+        return await self._database.read(
+            lambda connection: tuple(map(_link, connection.execute(f"{_COLUMNS} {where}", values).fetchall()))
         )
-        return tuple(map(_link, rows))
 
     async def head(self) -> tuple[int, str]:
         """Return (seq, hash) of the last event, as noted beside the chain."""

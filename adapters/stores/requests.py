@@ -119,10 +119,11 @@ class SqliteRequests(Part):
         return row is not None
 
     async def _select(self, where: str, *values: Any) -> tuple[Request, ...]:  # noqa: ANN401 - what SQL takes
-        rows = await self._database.read(
-            lambda connection: connection.execute(f"{_ROWS} {where}", values).fetchall()
-        )
-        return tuple(load_request(body, stdin) for body, stdin in rows)
+        def work(connection: sqlite3.Connection) -> tuple[Request, ...]:
+            rows = connection.execute(f"{_ROWS} {where}", values).fetchall()
+            return tuple(load_request(body, stdin) for body, stdin in rows)
+
+        return await self._database.read(work)
 
 
 def _bounded(limit: int) -> int:

@@ -473,6 +473,16 @@ async def test_a_post_is_never_replaced_by_an_update(store, new_request):
     assert [m.kind for m in await store.due("web", 9_000, 9)] == [MessageKind.POST]
 
 
+async def test_a_post_does_not_take_the_place_of_an_update(store, new_request):
+    request = new_request()
+    update = OutboxMessage("web", MessageKind.UPDATE, request.id, 1)
+    await keep(store, request, messages=(update, *posts(request, "web")))
+    (first,) = await store.due("web", 9_000, 9)
+    await store.delivered(first, None)
+    (second,) = await store.due("web", 9_000, 9)
+    assert (first.kind, second.kind) == (MessageKind.UPDATE, MessageKind.POST)
+
+
 async def test_a_dropped_message_is_gone_and_on_the_record(store, new_request):
     request = new_request()
     await keep(store, request, messages=posts(request, "web"))

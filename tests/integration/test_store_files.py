@@ -19,8 +19,8 @@ import pytest
 
 from adapters.stores.sqlite import open_store
 from core.audit import verify
-from core.errors import StartError
-from core.model.request import AuditEvent
+from core.errors import StartError, StoreError
+from core.model.request import AuditEvent, State
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -237,6 +237,24 @@ async def test_a_migration_that_fails_leaves_the_version_before_it(database):
     assert connection.execute("PRAGMA user_version").fetchone() == (0,)
     assert connection.execute("SELECT count(*) FROM audit").fetchone() == (60,)
     connection.close()
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", "{}", '{"id": 7}'])
+async def test_a_kept_request_that_cannot_be_read_is_an_error_and_not_a_guess(database, body):
+    connection = sqlite3.connect(database)
+    row = ("r1", "run", "waiting", "main", "agent:main:main", "b", 1, 2, 0, body)
+    connection.execute(
+        "INSERT INTO requests (id, kind, state, agent, session, binding, created_at, deadline,"
+        " person_allowed, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        row,
+    )
+    connection.commit()
+    connection.close()
+    async with open_store(database) as store:
+        with pytest.raises(StoreError, match="cannot be read, the database is damaged"):
+            await store.request("r1")
+        with pytest.raises(StoreError, match="cannot be read, the database is damaged"):
+            await store.in_states(State.WAITING)
 
 
 async def open_as_nobody(path):

@@ -60,5 +60,6 @@ async def test_the_time_of_a_commit_is_printed(tmp_path):
         read = (time.perf_counter() - begin) / 300 * 1000
     median, worst = statistics.median(times), max(times)
     sys.stdout.write(
-        f"\none commit {median:.2f} ms (worst {worst:.2f}), {rate:.0f} commits/s queued, one read {read:.2f} ms\n"
+        f"\none commit {median:.2f} ms (worst {worst:.2f}), {rate:.0f} commits/s queued,"
+        f" one read {read:.2f} ms\n"
     )
