@@ -26,7 +26,7 @@ def exec_command(arguments: list[str]) -> int:
     parser.add_argument("-c", dest="line", metavar="LINE", help="a shell line instead of a command after --")
     parser.add_argument("--cwd", help="run here (without it: here if the sandbox shows it, or the workspace)")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="add a variable")
-    parser.add_argument("--timeout", type=float, metavar="S", help="end the run after so many seconds")
+    parser.add_argument("--timeout", type=seconds, metavar="S", help="end the run after so many seconds")
     parser.add_argument("--elevated", choices=("on", "ask", "full", "off"), help="ask for this level")
     parser.add_argument("--approval", metavar="ID", help="run under the approval got for exactly this")
     parser.add_argument("--stdin", action="store_true", help="give the command what this one reads on stdin")
@@ -76,6 +76,14 @@ def json_object(text: str, command: str, option: str) -> dict[str, Any]:
         raise exits.UsageError(f"{command}: {option} is not JSON: {error}", command) from None
     if not isinstance(value, dict):
         raise exits.UsageError(f"{command}: {option} must be a JSON object", command)
+    return value
+
+
+def seconds(text: str) -> float:
+    """Read a length of time from an option; raises ValueError."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(text)
     return value
 
 
