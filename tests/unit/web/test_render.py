@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -15,6 +16,7 @@ from core.model.card import CardOutcome
 from core.model.request import State
 
 CSRF = "c" * 64
+HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def buttons(html: str) -> list[str]:
@@ -124,3 +126,4 @@ def test_any_command_reads_as_its_safe_form_and_adds_no_element(make_card, clock
     elements = re.compile(r"<[a-z]+")
     assert elements.findall(html) == elements.findall(plain)
     assert safe(text, multiline=True) in text_of(html)
+    assert not [char for char in html if unicodedata.category(char) in HIDDEN and char != "\n"]
