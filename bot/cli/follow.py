@@ -20,8 +20,9 @@ SHORT = 8
 class Follower:
     """Passes output through as bytes, keeps Sayso's own words on stderr, and ends with the exit status."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, *, as_json: bool, waits: bool = True) -> None:
         self._as_json = as_json
+        self._waits = waits
         self._request_id: str | None = None
         self._runs = False
         self._streamed = False
@@ -36,7 +37,8 @@ class Follower:
             self._request_id, self._runs = params["id"], True
         elif method == "exec.approval.requested":
             self._request_id = params["id"]
-            note(_waits(params), "yellow")
+            if self._waits:
+                note(_waits(params), "yellow")
 
     def left_behind(self) -> None:
         """Say what goes on after Ctrl-C, and how to come back to it."""

@@ -178,7 +178,7 @@ def _print_decision(answer: Json) -> None:
     )
     _print_segments((answer.get("facts") or {}).get("segments") or ())
     for row in answer.get("trace", ()):
-        print(f"  {row['effect']:<6}{row['layer']:<15}{row['rule']}  {shown(row['reason'])}")
+        print(f"  {row['effect']:<6}{row['layer']:<15}{row['rule']:<22}  {shown(row['reason'])}")
 
 
 def _print_segments(segments: Any) -> None:  # noqa: ANN401 - rows of facts

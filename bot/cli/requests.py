@@ -14,6 +14,7 @@ Json = dict[str, Any]
 
 SHORT = 8
 COMMAND_WIDTH = 100
+_LONG_MS = 10_000
 _COLOURS = {"waiting": "yellow", "running": "green", "finished": "green", "denied": "red", "failed": "red"}
 
 
@@ -85,7 +86,8 @@ def show_command(arguments: list[str]) -> int:
 def _show(request: Json) -> None:
     state = request["state"]
     print(f"{request['id']}  {coloured(state, _COLOURS.get(state, 'bold'))}")
-    print(f"\n    {shown(request['command'], multiline=True)}\n".replace("\n", "\n    ").rstrip() + "\n")
+    command = shown(request["command"], multiline=True).replace("\n", "\n    ")
+    print(f"\n    {command}\n")
     facts(
         (
             ("agent", request["agent"]),
@@ -128,12 +130,18 @@ def _show_outcome(outcome: Json) -> None:
     facts(
         (
             ("exit", outcome.get("exitCode")),
-            ("took", span(took / 1000) if took is not None else None),
+            ("took", _took(took)),
             ("sandbox", outcome.get("sandbox")),
             ("stdout", outcome.get("stdout", "").rstrip("\n")),
             ("stderr", outcome.get("stderr", "").rstrip("\n")),
         )
     )
+
+
+def _took(duration_ms: int | None) -> str | None:
+    if duration_ms is None:
+        return None
+    return f"{duration_ms} ms" if duration_ms < _LONG_MS else span(duration_ms / 1000)
 
 
 def _show_rows(title: str, rows: list[str]) -> None:
@@ -144,7 +152,7 @@ def _show_rows(title: str, rows: list[str]) -> None:
 
 
 def _layer(row: Json) -> str:
-    return f"{row['effect']:<6}{row['layer']:<15}{row['rule']}  {row['reason']}"
+    return f"{row['effect']:<6}{row['layer']:<15}{row['rule']:<22}  {row['reason']}"
 
 
 def _event(event: Json) -> str:

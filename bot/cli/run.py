@@ -148,7 +148,7 @@ def _session(options: Namespace) -> dict[str, Any]:
 
 def _ask(options: Namespace, method: str, params: dict[str, Any]) -> int:
     given = {name: value for name, value in params.items() if value is not None}
-    follower = Follower(as_json=options.json)
+    follower = Follower(as_json=options.json, waits=getattr(options, "wait", True))
     try:
         with Client(socket_path(), agent_token(options.agent)) as client:
             outcome = client.call(method, given, follower.notified)

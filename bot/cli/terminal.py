@@ -84,10 +84,11 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 def facts(pairs: Sequence[tuple[str, object]]) -> None:
     """Print names and values below each other; what is empty is left out."""
-    for name, value in pairs:
-        if value not in (None, "", (), []):
-            print(f"{coloured(f'{name:<11}', 'dim')} {_indented(shown(value, multiline=True))}")
+    told = [(name, shown(value, multiline=True)) for name, value in pairs if value not in (None, "", (), [])]
+    width = max((len(name) for name, _ in told), default=0)
+    for name, text in told:
+        print(f"{coloured(name.ljust(width), 'dim')}  {_indented(text, width + 2)}")
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n" + " " * 12)
+def _indented(text: str, by: int) -> str:
+    return text.replace("\n", "\n" + " " * by)

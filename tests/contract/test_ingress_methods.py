@@ -29,11 +29,11 @@ OPERATOR = {
 
 
 def test_every_agent_method_is_there():
-    assert AGENT <= AGENT_METHODS.keys()
+    assert AGENT_METHODS.keys() >= AGENT
 
 
 def test_every_operator_method_is_there():
-    assert OPERATOR <= OPERATOR_METHODS.keys()
+    assert OPERATOR_METHODS.keys() >= OPERATOR
 
 
 def test_no_method_belongs_to_both_roles():

@@ -119,8 +119,9 @@ async def test_ctrl_c_leaves_the_question_open_and_says_how_to_come_back(site, u
 
 
 async def test_no_wait_prints_the_id_and_wait_joins_it_again(site, request_id):
-    status, out, _ = await site.sayso("exec", "--no-wait", "--", "wait")
+    status, out, err = await site.sayso("exec", "--no-wait", "--", "wait")
     assert (status, out.decode().strip()) == (0, request_id)
+    assert err == "a person must decide: sayso wait 3f2b91c0 waits for it\n"
     site.desk.answered.set()
     status, out, _ = await site.sayso("wait", "--json", request_id[:8])
     assert (status, json.loads(out)["status"]) == (0, "finished")
