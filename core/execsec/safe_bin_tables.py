@@ -27,6 +27,7 @@ class SafeBin:
     required: frozenset[str] = frozenset()  # one of these must be there
     arity: tuple[tuple[str, int], ...] = ()
     optional: frozenset[str] = frozenset()  # long options whose value is optional and joined by `=`
+    others: frozenset[str] = frozenset()  # unsafe long options: abbreviations resolve truly
     abbreviates: bool = True
     stdin_dash: bool = True
 
@@ -53,11 +54,13 @@ SAFE_BINS: Final[dict[str, SafeBin]] = {
         _options("-q -v -z --quiet --silent --verbose --zero-terminated"),
         _options("-n -c --lines --bytes"),
         numeric=True,
+        others=_options("--presume-input-pipe"),
     ),
     "tail": SafeBin(
         _options("-q -v -z --quiet --silent --verbose --zero-terminated"),
         _options("-n -c --lines --bytes"),
         numeric=True,
+        others=_options("--follow --pid --retry --sleep-interval --max-unchanged-stats"),
     ),
     "tr": SafeBin(
         _options("-c -C -d -s -t --complement --delete --squeeze-repeats --truncate-set1"),
@@ -69,6 +72,7 @@ SAFE_BINS: Final[dict[str, SafeBin]] = {
     "wc": SafeBin(
         _options("-l -w -c -m -L --lines --words --bytes --chars --max-line-length"),
         _options("--total"),
+        others=_options("--files0-from --debug"),
     ),
     "grep": SafeBin(
         _options(
@@ -88,6 +92,14 @@ SAFE_BINS: Final[dict[str, SafeBin]] = {
         numeric=True,
         required=_options("-e --regexp"),
         optional=_options("--color --colour"),
+        others=_options(
+            """
+            --file --files-with-matches --files-without-match --recursive --dereference-recursive
+            --directories --devices --exclude-from --exclude-dir --perl-regexp --binary
+            --binary-files --null --initial-tab --unix-byte-offsets --group-separator
+            --no-group-separator
+            """
+        ),
     ),
     "sort": SafeBin(
         _options(
@@ -98,6 +110,12 @@ SAFE_BINS: Final[dict[str, SafeBin]] = {
             """
         ),
         _options("-k -t --key --field-separator"),
+        others=_options(
+            """
+            --random-sort --random-source --output --compress-program --files0-from --merge --check --parallel
+            --buffer-size --temporary-directory --batch-size --debug --sort
+            """
+        ),
     ),
     "jq": SafeBin(
         _options(

@@ -19,6 +19,7 @@ _FORBIDDEN_FILTER: Final = re.compile(
     r"\b(?:env|input_filename|include|import|modulemeta|get_search_list|input_line_number)\b|\$ENV|\$__prog"
 )
 _NEVER: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING
+_COMMON: Final = frozenset(("--help", "--version"))
 _NUMBER: Final = re.compile(r"-\d+")
 
 
@@ -74,7 +75,7 @@ def _reads_only_input(arguments: tuple[str, ...], table: SafeBin) -> bool:
     given = {option for option, _ in found if option is not None}
     if table.stdin_dash:
         operands = [operand for operand in operands if operand != "-"]
-    few_enough = len(operands) <= table.operands and (table.kind is not Operand.TEXT or bool(operands))
+    few_enough = len(operands) <= table.operands
     required = not table.required or bool(table.required & given)
     return few_enough and required and all(_fits(operand, table) for operand in operands)
 
@@ -112,11 +113,11 @@ def _long(argument: str, rest: list[str], table: SafeBin) -> tuple[str, str]:
 
 
 def _resolved(given: str, table: SafeBin) -> str:
-    known = table.flags | table.valued | table.optional
-    if given in known:
-        return given
-    matches = [option for option in known if option.startswith(given)] if table.abbreviates else []
-    if len(matches) != 1:
+    safe = table.flags | table.valued | table.optional
+    matches = [given] if given in safe else []
+    if not matches and table.abbreviates:
+        matches = [option for option in safe | table.others | _COMMON if option.startswith(given)]
+    if len(matches) != 1 or matches[0] not in safe:
         raise _Unsafe
     return matches[0]
 
