@@ -92,8 +92,7 @@ class OperatorConsole:
     async def show(self, request_id: str) -> dict[str, Any]:
         """Tell everything about one request."""
         request = await self._find(request_id)
-        async with aclosing(self._store.events()) as events:
-            record = [_event(chained) async for chained in events if chained.event.request_id == request.id]
+        record = [_event(chained) for chained in await self._store.events_about(request.id)]
         copies = await self._store.copies(request.id)
         return {
             **summary(request),

@@ -18,7 +18,7 @@ from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, Placement
 from core.model.decision import Decision, Effect, Layer, strictest
-from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan
+from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
 from core.policy.names import normalise
@@ -153,7 +153,9 @@ class Judge:
     def _plan(self, call: ToolCall, command: CommandText, placement: Placement) -> SandboxPlan:
         agent = self.config.agent(call.agent)
         scope = agent.sandbox.scope or self.config.sandboxing.scope
-        workspace = agent.workspace or directory_for(self.site.workspace_root, scope, call.session)
+        access = agent.sandbox.workspace_access or self.config.sandboxing.workspace_access
+        own = None if access is WorkspaceAccess.NONE else agent.workspace
+        workspace = own or directory_for(self.site.workspace_root, scope, call.session)
         return plan_for(
             self.config.sandboxing,
             agent.sandbox,

@@ -34,7 +34,7 @@ def place(config: Config, call: ToolCall) -> Placed:
     if host is ExecHost.NODE:
         reason = "there are no nodes in this version; set tools.exec.host to sandbox or gateway"
         return Placed(Placement.HOST, _decision(Effect.DENY, reason, "placement.no-node", source))
-    if host is ExecHost.GATEWAY and not call.claims.sandboxed:
+    if host is ExecHost.GATEWAY and not _must_be_confined(config, call):
         return _on_host(f"{source} is gateway", source)
     return _by_mode(config, call)
 
@@ -46,8 +46,9 @@ def _by_mode(config: Config, call: ToolCall) -> Placed:
         mode, source = overrides.mode, f"agents.{call.agent}.sandbox.mode"
     if overrides.enabled is False:
         mode, source = SandboxMode.OFF, f"agents.{call.agent}.sandbox.enabled"
-    confined = mode is SandboxMode.ALL or (mode is SandboxMode.NON_MAIN and call.depth > 0)
-    if not confined and not call.claims.sandboxed:
+    depth = max(call.depth, config.agent(call.agent).pin.depth)
+    confined = mode is SandboxMode.ALL or (mode is SandboxMode.NON_MAIN and depth > 0)
+    if not confined and not _must_be_confined(config, call):
         return _on_host(f"{source} is {mode.value}", source)
     backend = overrides.backend or config.sandboxing.backend
     if backend is not SandboxBackend.BUBBLEWRAP:
@@ -58,6 +59,10 @@ def _by_mode(config: Config, call: ToolCall) -> Placed:
         Placement.SANDBOX,
         _decision(Effect.ALLOW, f"it runs in the {backend.value} sandbox", "placement.sandbox", source),
     )
+
+
+def _must_be_confined(config: Config, call: ToolCall) -> bool:
+    return bool(call.claims.sandboxed or config.agent(call.agent).pin.sandboxed)
 
 
 def _exec_host(config: Config, agent: str) -> tuple[ExecHost, str]:

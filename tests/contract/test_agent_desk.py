@@ -1,0 +1,425 @@
+"""The contract of AgentDesk, Console and Gatekeeper, kept by the gate over a real store and resolver.
+
+The runner is a small fake of the Runner port that notes what it was given: here it matters what reaches it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from adapters.resolvers.filesystem import FilesystemResolver
+from adapters.stores.sqlite import open_store
+from core.approvals.binding import reverify
+from core.approvals.ledger import Ledger
+from core.approvals.service import Approvals
+from core.config import Config
+from core.console import Daemon, OperatorConsole
+from core.credentials import Credentials
+from core.errors import BindingMismatch, RequestError, RunError, UnknownRequest
+from core.gate import Gate
+from core.judge import Judge, Site
+from core.model.call import CommandText, ToolCall
+from core.model.command import Placement
+from core.model.outcome import Status
+from core.model.plan import RunResult, RunStatus
+from core.model.principal import Reviewer
+from core.model.request import Answer, State
+from core.model.session import SessionKey
+from core.runs import Runs
+
+ALICE = Reviewer("cli", "0", "alice")
+MAIN = SessionKey.main("main")
+
+
+@dataclass
+class NotingRunner:
+    """Runs nothing; notes every order, and ends when it is told to."""
+
+    placement: Placement
+    name: str = "noting"
+    resolver: FilesystemResolver = field(default_factory=FilesystemResolver)
+    orders: list = field(default_factory=list)
+    fault: Exception | None = None
+    hold: asyncio.Event | None = None
+
+    async def run(self, order, sink):
+        reverify(order, self.resolver)
+        self.orders.append(order)
+        sink.write(order.request_id, "stdout", b"hello\n")
+        if self.fault:
+            raise self.fault
+        if self.hold:
+            await self.hold.wait()
+        return RunResult(RunStatus.FINISHED, 0, "hello\n", "", 0, 0, 5)
+
+
+class Noting:
+    """An observer that notes what it is told."""
+
+    def __init__(self):
+        self.seen = []
+        self.asked = asyncio.Event()
+        self.started = asyncio.Event()
+
+    def requested(self, card):
+        self.seen.append(("requested", card.request_id))
+        self.asked.set()
+
+    def running(self, request_id):
+        self.seen.append(("running", request_id))
+        self.started.set()
+
+    def write(self, _request_id, stream, data):
+        self.seen.append((stream, data))
+
+
+class System:
+    """The core, wired as the daemon wires it, but for its channels."""
+
+    def __init__(self, store, clock, root, config, routes):
+        self.store, self.clock, self.routes = store, clock, routes
+        self.ledger = Ledger(store)
+        self.approvals = Approvals(self.ledger, store, clock, lambda: self.routes)
+        self.runs = Runs(self.ledger, clock, self.approvals.routes)
+        self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
+        site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")
+        self.judge = Judge(Config.model_validate(config), site, FilesystemResolver())
+        self.gate = Gate(
+            self.judge, self.approvals, self.ledger, store, self.runs, self.runners, clock, lambda _path: None
+        )
+        self.credentials = Credentials(store, clock, "operator-token")
+        daemon = Daemon(dict, None)
+        self.console = OperatorConsole(
+            store, self.approvals, self.ledger, self.runs, self.credentials, self.judge, clock, daemon
+        )
+
+    @property
+    def orders(self):
+        return [order for runner in self.runners.values() for order in runner.orders]
+
+    def asking(self, call):
+        """Start a call in the background; returns its task and observer."""
+        observer = Noting()
+        return asyncio.create_task(self.gate.run(call, None, observer)), observer
+
+
+CONFIG = {
+    "tools": {"profile": "coding", "exec": {"security": "allowlist", "ask": "on-miss"}},
+    "agents": {
+        "by_id": {"main": {"exec": {"allowlist": [{"pattern": "/usr/bin/git", "args": ["--version"]}]}}}
+    },
+}
+
+
+@pytest.fixture
+async def make_system(tmp_path, clock):
+    async with open_store(tmp_path / "sayso.db") as store:
+        made = []
+
+        def make(config=CONFIG, routes=("web",)):
+            made.append(System(store, clock, tmp_path, config, routes))
+            return made[-1]
+
+        yield make
+        for system in made:
+            await system.runs.stop_all("the test ended")
+            await system.ledger.close()
+
+
+@pytest.fixture
+def system(make_system):
+    return make_system()
+
+
+def exec_call(*argv, line=None, session=MAIN, **fields):
+    return ToolCall("exec", session, command=CommandText(line=line, argv=argv, **fields))
+
+
+async def test_what_a_rule_admits_runs_without_asking(system):
+    outcome = await system.gate.run(exec_call("git", "--version"), None, Noting())
+    assert outcome.status is Status.FINISHED
+    assert [order.argv for order in system.orders] == [("/usr/bin/git", "--version")]
+
+
+@pytest.mark.parametrize(
+    "line", ["git --version > f", "git --version $(id)", "sayso approve 12345678", "git --version; )", ""]
+)
+async def test_what_is_refused_never_reaches_a_runner(system, line):
+    outcome = await system.gate.run(exec_call(line=line), None, Noting())
+    assert outcome.status is Status.DENIED
+    assert outcome.decision["rule"]
+    assert system.orders == []
+
+
+async def test_a_tool_outside_the_set_is_denied_by_layer_one(system):
+    outcome = await system.gate.ask(ToolCall("browser", MAIN), None)
+    assert outcome.status is Status.DENIED
+    assert outcome.decision["layer"] == "tool_policy"
+
+
+async def test_an_agent_whose_exec_is_denied_cannot_run_what_the_allowlist_admits(make_system):
+    system = make_system({**CONFIG, "tools": {**CONFIG["tools"], "deny": ["exec"]}})
+    outcome = await system.gate.run(exec_call("git", "--version"), None, Noting())
+    assert outcome.status is Status.DENIED
+    assert system.orders == []
+
+
+async def test_nothing_runs_before_the_answer_and_one_run_follows_a_yes(system):
+    task, observer = system.asking(exec_call("ls"))
+    await observer.asked.wait()
+    assert system.orders == []
+    (waiting,) = await system.console.pending()
+    answer = await system.console.resolve(waiting["id"][:8], Answer.ALLOW_ONCE, ALICE, None)
+    assert answer["accepted"]
+    assert (await task).status is Status.FINISHED
+    assert len(system.orders) == 1
+    assert ("stdout", b"hello\n") in observer.seen
+
+
+async def test_nothing_runs_after_a_no_and_the_reason_reaches_the_agent(system):
+    task, observer = system.asking(exec_call("ls"))
+    await observer.asked.wait()
+    (waiting,) = await system.console.pending()
+    await system.console.resolve(waiting["id"], Answer.DENY, ALICE, "use the cache")
+    outcome = await task
+    assert outcome.status is Status.DENIED
+    assert "use the cache" in outcome.reason
+    assert system.orders == []
+
+
+async def test_with_nobody_to_ask_the_answer_is_no_at_once(make_system):
+    system = make_system(routes=())
+    outcome = await system.gate.run(exec_call("ls"), None, Noting())
+    assert outcome.status is Status.DENIED
+    assert outcome.decision["rule"] == "no-approval-route"
+
+
+async def test_an_asker_that_hangs_up_leaves_the_question_open_and_can_join_again(system):
+    task, observer = system.asking(exec_call("ls"))
+    await observer.asked.wait()
+    task.cancel()
+    (waiting,) = await system.console.pending()
+    await system.console.resolve(waiting["id"], Answer.ALLOW_ONCE, ALICE, None)
+    assert system.orders == []
+    outcome = await system.gate.wait("main", waiting["id"], Noting())
+    assert outcome.status is Status.FINISHED
+    assert len(system.orders) == 1
+
+
+async def test_a_yes_does_not_run_twice_for_two_who_wait(system):
+    first, observer = system.asking(exec_call("ls"))
+    await observer.asked.wait()
+    (waiting,) = await system.console.pending()
+    others = [asyncio.create_task(system.gate.wait("main", waiting["id"], Noting())) for _ in range(20)]
+    await asyncio.sleep(0.05)
+    await system.console.resolve(waiting["id"], Answer.ALLOW_ONCE, ALICE, None)
+    outcomes = await asyncio.gather(first, *others)
+    assert {outcome.status for outcome in outcomes} == {Status.FINISHED}
+    assert len(system.orders) == 1
+
+
+async def test_another_agent_can_neither_wait_for_nor_withdraw_a_request(system):
+    task, observer = system.asking(exec_call("ls"))
+    await observer.asked.wait()
+    (waiting,) = await system.console.pending()
+    with pytest.raises(UnknownRequest):
+        await system.gate.wait("other", waiting["id"], Noting())
+    with pytest.raises(UnknownRequest):
+        await system.gate.withdraw("other", waiting["id"])
+    assert (await system.console.pending())[0]["id"] == waiting["id"]
+    await system.gate.withdraw("main", waiting["id"])
+    assert (await task).status is Status.WITHDRAWN
+
+
+async def test_what_changed_between_the_yes_and_the_run_is_named_and_not_run(system, tmp_path):
+    script = tmp_path / "tool"
+    script.write_text("#!/bin/sh\necho one\n")
+    script.chmod(0o755)
+    task, observer = system.asking(exec_call(str(script)))
+    await observer.asked.wait()
+    task.cancel()
+    (waiting,) = await system.console.pending()
+    await system.console.resolve(waiting["id"], Answer.ALLOW_ONCE, ALICE, None)
+    script.write_text("#!/bin/sh\necho two\n")
+    outcome = await system.gate.wait("main", waiting["id"], Noting())
+    assert outcome.status is Status.DENIED
+    assert "approval binding mismatch: executables" in outcome.reason
+    assert system.orders == []
+
+
+async def test_an_approval_asked_for_first_counts_once_and_for_its_command_alone(system):
+    asked = await system.gate.ask(exec_call("ls", "-l"), None)
+    assert asked.status is Status.PENDING
+    await system.console.resolve(asked.request_id, Answer.ALLOW_ONCE, ALICE, None)
+    other = await system.gate.run_approved(exec_call("ls", "-a"), asked.request_id, Noting())
+    assert other.status is Status.DENIED
+    assert system.orders == []
+
+    asked = await system.gate.ask(exec_call("ls", "-l"), None)
+    await system.console.resolve(asked.request_id, Answer.ALLOW_ONCE, ALICE, None)
+    ran = await system.gate.run_approved(exec_call("ls", "-l"), asked.request_id, Noting())
+    again = await system.gate.run_approved(exec_call("ls", "-l"), asked.request_id, Noting())
+    assert ran.status is Status.FINISHED
+    assert len(system.orders) == 1
+    assert again.request_id == ran.request_id
+
+
+async def test_a_locked_gate_denies_what_a_rule_admits_and_ends_what_runs(system):
+    runner = system.runners[Placement.SANDBOX]
+    runner.hold = asyncio.Event()
+    task, observer = system.asking(exec_call("git", "--version"))
+    await observer.started.wait()
+    await system.console.set_locked(locked=True, reviewer=ALICE)
+    outcome = await task
+    assert outcome.status is Status.INTERRUPTED
+    assert "locked by alice" in outcome.reason
+    denied = await system.gate.run(exec_call("git", "--version"), None, Noting())
+    assert denied.decision["rule"] == "locked"
+    await system.console.set_locked(locked=False, reviewer=ALICE)
+    runner.hold = None
+    assert (await system.gate.run(exec_call("git", "--version"), None, Noting())).status is Status.FINISHED
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        (RunError("no sandbox"), Status.FAILED),
+        (BindingMismatch(("cwd",)), Status.DENIED),
+        (ZeroDivisionError("a bug"), Status.FAILED),
+    ],
+)
+async def test_a_fault_of_the_runner_is_an_outcome(system, fault, status):
+    system.runners[Placement.SANDBOX].fault = fault
+    outcome = await system.gate.run(exec_call("git", "--version"), None, Noting())
+    assert outcome.status is status
+    assert outcome.reason
+
+
+async def test_cancelling_ends_the_run_and_says_who_did(system):
+    system.runners[Placement.SANDBOX].hold = asyncio.Event()
+    task, observer = system.asking(exec_call("git", "--version"))
+    await observer.started.wait()
+    (running,) = [row for row in await system.console.history(5) if row["state"] == "running"]
+    assert (await system.console.cancel(running["id"], ALICE))["accepted"]
+    outcome = await task
+    assert outcome.status is Status.INTERRUPTED
+    assert "alice" in outcome.reason
+    assert not (await system.console.cancel(running["id"], ALICE))["accepted"]
+
+
+async def test_claims_can_tighten_a_call_and_never_loosen_it(make_system):
+    on_host = make_system({**CONFIG, "sandboxing": {"mode": "off"}})
+    in_sandbox = make_system(CONFIG)
+    row = {"command": "git --version"}
+    assert (await on_host.console.explain(row))["placement"] == "host"
+    assert (await on_host.console.explain({**row, "sandboxed": True}))["placement"] == "sandbox"
+    assert (await in_sandbox.console.explain({**row, "sandboxed": False}))["placement"] == "sandbox"
+
+
+async def test_an_entry_for_the_sandbox_does_not_count_on_the_host(make_system):
+    on_host = make_system({**CONFIG, "sandboxing": {"mode": "off"}})
+    assert (await on_host.console.explain({"command": "git --version"}))["effect"] == "ask"
+
+
+async def test_asking_for_elevation_is_refused_with_its_rule(system):
+    call = replace(exec_call("git", "--version"), elevated="full")
+    outcome = await system.gate.run(call, None, Noting())
+    assert outcome.status is Status.DENIED
+    assert outcome.decision["rule"] == "elevated.unavailable"
+
+
+async def test_a_cwd_the_sandbox_does_not_show_is_refused_or_replaced_as_the_asker_says(system):
+    required = await system.gate.run(exec_call("git", "--version", cwd="/root"), None, Noting())
+    assert required.status is Status.DENIED
+    assert required.decision["rule"] == "exec.cwd"
+    call = exec_call("git", "--version", cwd="/root", cwd_preferred=True)
+    preferred = await system.gate.run(call, None, Noting())
+    assert preferred.status is Status.FINISHED
+    assert "/workspaces/" in preferred.cwd
+
+
+async def test_the_verdict_of_explain_is_the_verdict_of_the_gate(system):
+    for line in ("git --version", "git status", "ls > f", "sudo ls"):
+        explained = await system.console.explain({"command": line})
+        case, verdict = await system.gate.consider(exec_call(line=line))
+        assert explained["effect"] == str(verdict.effect)
+        assert explained["canonical"] == case.facts.canonical
+
+
+async def test_explaining_leaves_no_trace(system):
+    await system.console.explain({"command": "git status"})
+    assert await system.console.pending() == []
+    assert await system.console.history(10) == []
+
+
+async def test_ids_are_found_by_a_unique_prefix_of_at_least_eight_characters(system):
+    task, observer = system.asking(exec_call("ls"))
+    await observer.asked.wait()
+    (waiting,) = await system.console.pending()
+    assert (await system.console.show(waiting["id"][:8]))["id"] == waiting["id"]
+    for wrong in (waiting["id"][:7], "", "ffffffff-not-there", "%" * 8):
+        with pytest.raises(UnknownRequest):
+            await system.console.show(wrong)
+    task.cancel()
+
+
+async def test_tokens_name_their_agent_until_they_are_revoked(system):
+    minted = await system.console.add_agent("guest")
+    assert await system.credentials.agent(minted["token"]) == "guest"
+    assert await system.credentials.agent(minted["token"] + "x") is None
+    with pytest.raises(RequestError, match="revoke"):
+        await system.console.add_agent("guest")
+    await system.console.revoke_agent("guest")
+    assert await system.credentials.agent(minted["token"]) is None
+    assert not system.credentials.operator(minted["token"])
+    assert system.credentials.operator("operator-token")
+    for bad in ("", "Main", "a b", "../x"):
+        with pytest.raises(RequestError):
+            await system.console.add_agent(bad)
+
+
+async def test_no_token_is_kept_as_text(system, tmp_path):
+    minted = await system.console.add_agent("guest")
+    assert minted["token"].encode() not in _all_bytes(tmp_path)
+
+
+def _all_bytes(folder):
+    return b"".join(path.read_bytes() for path in Path(folder).glob("sayso.db*"))
+
+
+async def test_the_record_tells_the_whole_story(system):
+    task, observer = system.asking(exec_call("ls"))
+    await observer.asked.wait()
+    (waiting,) = await system.console.pending()
+    await system.console.resolve(waiting["id"], Answer.ALLOW_ONCE, ALICE, "fine")
+    await task
+    shown = await system.console.show(waiting["id"])
+    assert [event["kind"] for event in shown["record"]] == [
+        "request.created", "approval.requested", "approval.approved", "run.started", "run.finished",
+    ]  # fmt: skip
+    assert shown["state"] == State.FINISHED.value
+    assert (await system.console.audit_verify())["ok"]
+    assert [event["kind"] for event in await system.console.audit_tail(2)] == ["run.started", "run.finished"]
+
+
+async def test_subscribers_learn_of_each_step(system):
+    seen = []
+    notifications = system.console.subscribe()
+
+    async def listen():
+        seen.extend([(await anext(notifications))["method"] for _ in range(2)])
+
+    listener = asyncio.create_task(listen())
+    await asyncio.sleep(0)
+    task, observer = system.asking(exec_call("ls"))
+    await observer.asked.wait()
+    (waiting,) = await system.console.pending()
+    await system.console.resolve(waiting["id"], Answer.DENY, ALICE, None)
+    await task
+    await asyncio.wait_for(listener, 5)
+    await notifications.aclose()
+    assert seen == ["exec.approval.requested", "exec.approval.resolved"]
