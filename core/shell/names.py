@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 
 from core.model.command import Segment
 from core.shell.programs import MULTI_CALL
@@ -13,6 +14,7 @@ _TRIPLET = re.compile(r"^[a-z0-9_]+-(?:[a-z0-9]+-)?linux-(?:gnu|musl)[a-z0-9]*-"
 _LOADER = re.compile(r"^ld(?:-linux[-a-z0-9_]*|-musl[-a-z0-9_]*|-[\d.]+)?\.so(?:\.\d+)*$")
 
 
+@lru_cache(maxsize=4096)
 def variants(path: str) -> frozenset[str]:
     """Give the base name, and it without version suffix, `.exe` or compiler triplet."""
     base = posixpath.basename(path)
