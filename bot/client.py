@@ -83,6 +83,8 @@ def _token(variable: str, path: str, mend: str) -> str:
         with open(path, encoding="ascii") as file:  # noqa: PTH123 - as above
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
+        if not os.path.exists(socket_path()):  # noqa: PTH110 - as above
+            raise _unreachable(socket_path(), "there is no socket") from None
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise NoToken(f"no token: {variable} is not set, and {path}: {why}; {mend}") from None
 
@@ -111,9 +113,7 @@ class Client:
             sock.connect(self._path)
         except OSError as error:
             sock.close()
-            raise Unreachable(
-                f"no daemon answers on {self._path} ({error.strerror or error}); start it with: sayso up"
-            ) from None
+            raise _unreachable(self._path, error.strerror or str(error)) from None
         self._sock = sock
         self._lines = sock.makefile("rb")
         try:
@@ -164,6 +164,10 @@ class Client:
             raise Unreachable("the daemon went away before it answered")
         message: dict[str, Any] = json.loads(line)
         return message
+
+
+def _unreachable(path: str, why: str) -> Unreachable:
+    return Unreachable(f"no daemon answers on {path} ({why}); start it with: sayso up")
 
 
 def _line(call_id: int, method: str, params: Mapping[str, Any]) -> bytes:
