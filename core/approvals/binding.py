@@ -5,17 +5,25 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, replace
+from functools import lru_cache
 from typing import Any
 
 from core.errors import BindingMismatch
 from core.model.command import Executable
-from core.model.plan import Binding, BoundCommand, RunOrder
+from core.model.plan import Binding, BoundCommand, RunOrder, SandboxPlan
 from core.ports import Resolver
+
+_KEPT_PLANS = 512  # about as many as there are sessions that ask
+_TO_TEXT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
 
 
 def _digest(value: Any) -> str:  # noqa: ANN401 - any plain JSON value
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(_TO_TEXT(value).encode()).hexdigest()
+
+
+@lru_cache(maxsize=_KEPT_PLANS)
+def _plan_digest(plan: SandboxPlan) -> str:
+    return _digest(asdict(plan))
 
 
 def bind(bound: BoundCommand) -> Binding:
@@ -28,11 +36,12 @@ def bind(bound: BoundCommand) -> Binding:
         "env": [(name, _digest(value)) for name, value in sorted(bound.env)],
         "stdin": bound.stdin,
         "placement": bound.placement.value,
-        "plan": asdict(bound.plan),
         "executables": [[e.path, e.real_path, e.identity.to_json()] for e in bound.executables],
     }
-    digests = tuple(sorted((name, _digest(value)) for name, value in parts.items()))
-    return Binding(_digest(digests), digests)
+    digests = {name: _digest(value) for name, value in parts.items()}
+    digests["plan"] = _plan_digest(bound.plan)
+    named = tuple(sorted(digests.items()))
+    return Binding(_digest(named), named)
 
 
 def reverify(order: RunOrder, resolver: Resolver) -> None:

@@ -113,6 +113,10 @@ __all__ = [
 ]
 
 
+_NO_SECTION = AgentSettings()
+_NO_EXEC = ExecSettings()
+
+
 class LogSettings(Section):
     """`log`."""
 
@@ -133,9 +137,9 @@ class Config(Section):
 
     def agent(self, agent_id: str) -> AgentSettings:
         """Return the settings of an agent, or the defaults for one that has no section."""
-        return self.agents.by_id.get(agent_id, AgentSettings())
+        return self.agents.by_id.get(agent_id, _NO_SECTION)
 
     @property
     def exec(self) -> ExecSettings:
         """`tools.exec`, or its defaults where the section is absent."""
-        return self.tools.exec or ExecSettings()
+        return self.tools.exec or _NO_EXEC

@@ -35,7 +35,7 @@ def plan_for(
 ) -> SandboxPlan:
     """Lay out the place of one run; raises ConfigError for a path that would show Sayso's own state."""
     limits = Limits(
-        timeout_s=min(timeout_s or exec_settings.timeout_seconds, exec_settings.timeout_seconds),
+        timeout_s=float(min(timeout_s or exec_settings.timeout_seconds, exec_settings.timeout_seconds)),
         output_bytes=exec_settings.max_output_bytes,
     )
     if placement is not Placement.SANDBOX:
