@@ -10,11 +10,11 @@ from typing import Any
 from adapters.ingress import params as p
 from adapters.ingress.jsonrpc import CallId
 from adapters.ingress.observer import CallObserver, DetachedObserver, Notify
+from core.desks import AgentDesk
 from core.model.call import ToolCall
 from core.model.card import Card
 from core.model.outcome import Outcome, Status
 from core.model.principal import PeerCredentials
-from core.ports import AgentDesk
 
 Json = dict[str, Any]
 

@@ -24,9 +24,9 @@ from adapters.ingress.jsonrpc import (
 )
 from adapters.ingress.operator_methods import OPERATOR_METHODS, OperatorCall
 from adapters.ingress.params import Hello, read
+from core.desks import AgentDesk, Console, Gatekeeper
 from core.errors import NotPermitted, RequestError, SaysoError, UnknownRequest
 from core.model.principal import PeerCredentials, Reviewer
-from core.ports import AgentDesk, Console, Gatekeeper
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ class Connection:
             self._send(encode_result(call.id, await answer(call)))
         except (RpcError, SaysoError) as error:
             self._refuse(call, error)
-        except Exception:
+        except Exception:  # a fault of ours is answered, too: nobody may be left waiting
             log.exception("call %s failed", call.method)
             self._refuse(call, RpcError(Code.INTERNAL, "an internal error; the daemon's log has it"))
 
@@ -193,7 +193,7 @@ class Connection:
         try:
             async for event in self._service.console.subscribe():
                 self._notify(event["method"], event["params"])
-        except Exception:
+        except Exception:  # whoever subscribed must learn that it missed something
             log.exception("the events of pid %d broke off; disconnected", self._peer.pid)
             self._writer.transport.abort()
 

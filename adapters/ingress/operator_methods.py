@@ -8,9 +8,9 @@ from typing import Any
 
 from adapters.ingress import params as p
 from adapters.ingress.jsonrpc import Code, RpcError
+from core.desks import Console
 from core.model.principal import Reviewer
 from core.model.request import Answer
-from core.ports import Console
 
 Subscribe = Callable[[], Awaitable[None]]
 

@@ -11,9 +11,9 @@ import struct
 from pathlib import Path
 
 from adapters.ingress.connection import Connection, Service
+from core.desks import AgentDesk, Console, Gatekeeper
 from core.errors import StartError
 from core.model.principal import PeerCredentials
-from core.ports import AgentDesk, Console, Gatekeeper
 
 PATH_LIMIT = 107
 _BACKLOG = 128

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
+
+from bot.clock import SystemClock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,12 +54,12 @@ def left(deadline_ms: int | None) -> str:
     """Say how much time is left until an epoch time."""
     if deadline_ms is None:
         return ""
-    return f"{span(max(0.0, deadline_ms / 1000 - time.time()))} left"
+    return f"{span(max(0.0, (deadline_ms - SystemClock().now()) / 1000))} left"
 
 
 def ago(at_ms: int | None) -> str:
     """Say how long ago something was."""
-    return f"{span(max(0.0, time.time() - at_ms / 1000))} ago" if at_ms is not None else ""
+    return f"{span(max(0.0, (SystemClock().now() - at_ms) / 1000))} ago" if at_ms is not None else ""
 
 
 def span(seconds: float) -> str:

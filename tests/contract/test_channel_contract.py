@@ -1,4 +1,4 @@
-"""What every channel that shows cards must keep, over the page and over a real terminal."""
+"""What every Channel that shows cards must keep, over the page and over a real terminal."""
 
 from __future__ import annotations
 

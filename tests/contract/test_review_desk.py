@@ -1,4 +1,4 @@
-"""The contract of ReviewDesk, kept by core.approvals.service over a real store."""
+"""What every ReviewDesk promises, and the ReviewAnswer it gives, over the core and a real store."""
 
 from __future__ import annotations
 

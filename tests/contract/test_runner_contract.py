@@ -1,4 +1,4 @@
-"""What every runner promises, over each of them, with the real kernel."""
+"""What every Runner promises to its OutputSink and its caller, over each of them, with the real kernel."""
 
 from __future__ import annotations
 

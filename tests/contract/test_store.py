@@ -1,4 +1,7 @@
-"""What every store keeps and promises, written against core.ports.Store."""
+"""What every Store keeps and promises.
+
+That is: RequestStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore and LockStore.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,129 @@
+"""What the core offers to ingresses: a desk for agents, a console for the operator, and who may use which."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Protocol
+
+from core.model.call import ToolCall
+from core.model.outcome import Outcome
+from core.model.principal import Claims, PeerCredentials, Reviewer
+from core.model.request import Answer
+from core.model.session import SessionKey
+from core.ports import RunObserver
+
+
+class AgentDesk(Protocol):
+    """What an agent may ask for; `core.gate` answers it. Raises RequestError for what is not well-formed."""
+
+    async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
+        """Decide, ask people where policy says so, run, and return the outcome.
+
+        When cancelled (the asker hung up), a question stays open and a run goes on; `wait` joins again.
+        """
+        ...
+
+    async def run_approved(self, call: ToolCall, request_id: str, observer: RunObserver) -> Outcome:
+        """Run a call under the approval that `ask` got for it; it counts once, and the binding must match."""
+        ...
+
+    async def ask(self, call: ToolCall, peer: PeerCredentials | None) -> Outcome:
+        """Decide without running: allowed, denied, or pending with the id to wait for."""
+        ...
+
+    async def wait(self, agent: str, request_id: str, observer: RunObserver) -> Outcome:
+        """Wait for the decision on the agent's own request; where it is one to run, run it too."""
+        ...
+
+    async def withdraw(self, agent: str, request_id: str) -> Outcome:
+        """Take back the agent's own waiting request."""
+        ...
+
+    async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
+        """Tell an agent what holds for its session: tools, exec mode, placement, workspace."""
+        ...
+
+
+class Console(Protocol):
+    """What the operator may see and do; `core.console` answers it. All results are plain JSON values.
+
+    Ids may be given by a unique prefix of at least 8 characters; UnknownRequest says what is wrong with one.
+    """
+
+    async def pending(self) -> list[dict[str, Any]]:
+        """List what waits, oldest first."""
+        ...
+
+    async def history(self, limit: int) -> list[dict[str, Any]]:
+        """List what was decided, newest first."""
+        ...
+
+    async def show(self, request_id: str) -> dict[str, Any]:
+        """Tell everything about one request, its audit events and messages too."""
+        ...
+
+    async def resolve(
+        self, request_id: str, answer: Answer, reviewer: Reviewer, reason: str | None
+    ) -> dict[str, Any]:
+        """Decide as the operator; returns {accepted, text, id, state}."""
+        ...
+
+    async def cancel(self, request_id: str, reviewer: Reviewer) -> dict[str, Any]:
+        """End a run; returns {accepted, text}."""
+        ...
+
+    async def agents(self) -> list[dict[str, Any]]:
+        """List agents: {id, createdAt, revokedAt}."""
+        ...
+
+    async def add_agent(self, agent: str) -> dict[str, Any]:
+        """Mint a token; returns {id, token}, the only time it is told."""
+        ...
+
+    async def revoke_agent(self, agent: str) -> dict[str, Any]:
+        """End an agent's token at once."""
+        ...
+
+    async def explain(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer one input row of `explain` against the configuration and allowlist in force."""
+        ...
+
+    async def tools(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer one input row of `tools` likewise."""
+        ...
+
+    async def audit_tail(self, limit: int) -> list[dict[str, Any]]:
+        """Return the newest audit events, oldest first: {seq, at, kind, actor, request, data, hash}."""
+        ...
+
+    async def audit_verify(self) -> dict[str, Any]:
+        """Recompute the chain; returns {ok, events, head, brokenAt, problem}."""
+        ...
+
+    async def set_locked(self, *, locked: bool, reviewer: Reviewer) -> dict[str, Any]:
+        """Pull or release the kill switch; returns {locked, text}."""
+        ...
+
+    async def web_link(self) -> dict[str, Any]:
+        """Make a one-time login link; returns {url, expiresAt}."""
+        ...
+
+    async def status(self) -> dict[str, Any]:
+        """Tell how the daemon is: version, pid, uptime, channels, counts, locked."""
+        ...
+
+    def subscribe(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield {method, params} for each event from now on (`exec.approval.requested` and its kin)."""
+        ...
+
+
+class Gatekeeper(Protocol):
+    """Tells who holds a token."""
+
+    async def agent(self, token: str) -> str | None:
+        """Return the agent id this live token belongs to."""
+        ...
+
+    def operator(self, token: str) -> bool:
+        """Tell whether this is the operator's token."""
+        ...
