@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import statistics
 import subprocess
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from operator import truediv
 from pathlib import Path
 
 from adapters.runners.accounts import Account, homes, running_account
@@ -22,6 +19,8 @@ from core.model.plan import BoundCommand, RunOrder, RunStatus
 from core.model.session import SessionKey
 from core.sandbox.plan import plan_for
 from core.sandbox.workspace import directory_for
+from tests.benchmarks.figures import Figure
+from tests.benchmarks.places import directory
 
 ROUNDS = 60
 TRUE = "/bin/true"
@@ -42,21 +41,23 @@ class _NoFiles:
         return path
 
 
-def measure() -> dict[str, float]:
-    """Return medians in milliseconds, and the runner's as a multiple of the bare one."""
-    with _place() as place:
+def measure() -> list[Figure]:
+    """Measure both, and the runner's time as a multiple of the bare one's."""
+    with directory() as place:
         account = running_account("nobody")
         order = _order(place, account)
         runner = BubblewrapRunner(_NoFiles(), place / "output", str(place / "workspaces"))
         bare, through = asyncio.run(_alternate(order, account, runner))
-    return {
-        "sandbox_bare_ms": bare * 1000,
-        "sandbox_runner_ms": through * 1000,
-        "sandbox_runner_over_bare": through / bare,
-    }
+    return [
+        Figure("bare bubblewrap, true from start to end", "ms", bare),
+        Figure("the same through the runner", "ms", through),
+        Figure("the runner over bare bubblewrap", "times", list(map(truediv, through, bare)), at_most=1.5),
+    ]
 
 
-async def _alternate(order: RunOrder, account: Account, runner: BubblewrapRunner) -> tuple[float, float]:
+async def _alternate(
+    order: RunOrder, account: Account, runner: BubblewrapRunner
+) -> tuple[list[float], list[float]]:
     """Take turns, so that a busy moment of the machine weighs on both."""
     bwrap = find_bubblewrap()
     command = [bwrap.path, *options_for(order, account, bwrap), "--", *order.argv]
@@ -67,11 +68,11 @@ async def _alternate(order: RunOrder, account: Account, runner: BubblewrapRunner
         _bare(command, account)
         between = time.perf_counter()
         result = await runner.run(order, _Silence())
-        through.append(time.perf_counter() - between)
-        bare.append(between - began)
+        through.append((time.perf_counter() - between) * 1000)
+        bare.append((between - began) * 1000)
         if (result.status, result.exit_code) != (RunStatus.FINISHED, 0):
             raise RuntimeError(f"true did not run: {result}")
-    return statistics.median(bare), statistics.median(through)
+    return bare, through
 
 
 def _bare(command: list[str], account: Account) -> None:
@@ -97,13 +98,3 @@ def _order(place: Path, account: Account) -> RunOrder:
         "bench", "agent:bench:main", TRUE, workspace, (), None, Placement.SANDBOX, plan, executables=()
     )
     return RunOrder("bench", (TRUE,), bound, bind(bound))
-
-
-@contextmanager
-def _place() -> Iterator[Path]:
-    place = Path(tempfile.mkdtemp(prefix="sayso-bench-", dir="/var/tmp"))
-    place.chmod(0o711)
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place)

@@ -1,0 +1,32 @@
+"""`make bench`: measure the hot paths, print figures, write bench/latest.json; no figure makes it fail."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.benchmarks import client_start, deciding, sandbox_start, whole_daemon
+from tests.benchmarks.figures import Figure, report, table
+
+RESULT = Path(__file__).parents[2] / "bench" / "latest.json"
+PARTS = {
+    "start of the client": client_start.measure,
+    "decisions and the store": deciding.measure,
+    "start of the sandbox": sandbox_start.measure,
+    "a whole daemon": whole_daemon.measure,
+}
+
+
+def main() -> None:
+    figures: list[Figure] = []
+    for name, measure in PARTS.items():
+        print(f"measuring: {name} …", flush=True)
+        figures += measure()
+    print(f"\n{table(figures)}\n")
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text(json.dumps(report(figures), indent=2, ensure_ascii=False) + "\n")
+    print(f"written to {RESULT.relative_to(Path.cwd()) if RESULT.is_relative_to(Path.cwd()) else RESULT}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Where benchmarks work: a directory of their own, and a daemon on it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SAYSO = Path(sys.executable).parent / "sayso"
+EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
+# Everything is let through to the sandbox at once: what is measured is Sayso, not a person.
+_OVERLAY = (
+    "sandboxing: {{workspaceRoot: {root}/workspaces}}\ntools: {{exec: {{security: full, ask: 'off'}}}}\n"
+)
+
+
+@contextmanager
+def directory() -> Iterator[Path]:
+    """Make a directory on a disk, which the sandbox's account can pass through."""
+    place = Path(tempfile.mkdtemp(prefix="sayso-bench-", dir="/var/tmp"))
+    place.chmod(0o711)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningDaemon:
+    """A daemon as a process."""
+
+    pid: int
+    root: Path
+    env: dict[str, str]
+
+    def sayso(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of the client, which must succeed."""
+        return subprocess.run(
+            [SAYSO, *arguments],
+            env=self.env,
+            cwd=self.root,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+
+@contextmanager
+def daemon() -> Iterator[RunningDaemon]:
+    """Start a daemon, wait until it is ready, and stop it in the end."""
+    with directory() as root, (root / "daemon.log").open("w") as log:
+        overlay = root / "overlay.yaml"
+        overlay.write_text(_OVERLAY.format(root=root))
+        env = {**os.environ, "SAYSO_HOME": str(root / "home")}
+        command = [SAYSO, "up", "--config", EXAMPLE, "--config", overlay, "--port", "0"]
+        with subprocess.Popen(
+            command,
+            env=env,
+            cwd=root,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        ) as process:
+            try:
+                if not process.stdout.readline().startswith("ready "):
+                    raise RuntimeError(f"no daemon: {(root / 'daemon.log').read_text()}")
+                yield RunningDaemon(process.pid, root, env)
+            finally:
+                process.terminate()

@@ -1,0 +1,45 @@
+"""A daemon as a process: its start, its memory, and a command from end to end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from tests.benchmarks.figures import Figure
+from tests.benchmarks.places import RunningDaemon, daemon
+
+RUNS = 50
+MOST_MB = 90
+_KB_PER_MB = 1000 / 1.024
+
+
+def measure() -> list[Figure]:
+    """Start a daemon, look at its memory, and ask it for `git --version` again and again."""
+    began = time.perf_counter()
+    with daemon() as running:
+        started = time.perf_counter() - began
+        at_rest = _memory(running)
+        times = [_once(running) for _ in range(RUNS)]
+        afterwards = _memory(running)
+    return [
+        Figure("daemon start to ready", "ms", [started * 1000]),
+        Figure("daemon memory at rest, resident", "MB", [at_rest["Rss"]], at_most=MOST_MB),
+        Figure("daemon memory at rest, its share", "MB", [at_rest["Pss"]]),
+        Figure(f"daemon memory after {RUNS} requests, resident", "MB", [afterwards["Rss"]], at_most=MOST_MB),
+        Figure("sayso exec -- git --version, end to end", "ms", times),
+    ]
+
+
+def _once(running: RunningDaemon) -> float:
+    began = time.perf_counter()
+    done = running.sayso("exec", "--", "git", "--version")
+    if not done.stdout.startswith("git version"):
+        raise RuntimeError(f"git did not run: {done}")
+    return (time.perf_counter() - began) * 1000
+
+
+def _memory(running: RunningDaemon) -> dict[str, float]:
+    """Read resident memory, and the share that counts shared pages by how many share them."""
+    lines = Path(f"/proc/{running.pid}/smaps_rollup").read_text().splitlines()[1:]
+    pairs = (line.split()[:2] for line in lines)
+    return {name.rstrip(":"): int(kb) / _KB_PER_MB for name, kb in pairs}
