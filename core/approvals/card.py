@@ -62,6 +62,7 @@ def card_of(request: Request, secrets: Sequence[str] = ()) -> Card:
         created_at=request.created_at,
         deadline=request.deadline,
         decided=None if request.state is State.WAITING else shown(settled_line(request)),
+        decided_at=request.resolution.at if request.resolution else None,
         outcome=_card_outcome(request, secrets),
     )
 

@@ -24,7 +24,7 @@ class Card:
 
     `placement` reads "sandbox (bubblewrap)" or "HOST". `always` says in words what Always would remember;
     where it is empty, `always_why` says why there is nothing to remember and the button is not offered.
-    `decided` is None while it waits, else who, what and when in words.
+    `decided` is None while it waits, else who and what in words; `decided_at` is when.
     """
 
     request_id: str
@@ -44,6 +44,7 @@ class Card:
     created_at: int
     deadline: int
     decided: str | None = None
+    decided_at: int | None = None
     outcome: CardOutcome | None = None
 
     @property

@@ -70,13 +70,13 @@ def list_text(cards: Iterable[Card], now: int, style: Style) -> str:
 
 
 def _facts(card: Card, now: int) -> Iterator[tuple[str, str]]:
-    yield "where", f"{card.cwd} in {card.placement}"
-    yield "for", f"{card.agent} · {card.session}"
+    yield "where", f"{card.cwd} {'on' if card.on_host else 'in'} the {card.placement}"
+    yield "for", f"{card.agent} · session {card.session}"
     yield "because", f"{card.reason} (rule {card.rule}, written in {card.written})"
     for name, value in card.env:
         yield "env", f"{name}={value}"
     if card.offers_always:
-        yield "always", "would remember " + ", ".join(card.always)
+        yield "always", f"would let {card.agent} run, without asking again: {', '.join(card.always)}"
     else:
         yield "always", f"not offered: {card.always_why or 'nothing here can be remembered'}"
     yield "time", time_left(card.deadline - now)
@@ -110,8 +110,12 @@ def _folded_lines(text: str, style: Style) -> Iterator[str]:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    words = textwrap.wrap(text, max(width, 8), break_on_hyphens=False, drop_whitespace=False)
-    return [part for line in words or [""] for part in fold(line, width)]
+    lines = textwrap.wrap(text, max(width, 8), break_on_hyphens=False, drop_whitespace=False) or [""]
+    for number in range(1, len(lines)):
+        # The space at a break goes before it, where nobody sees it; the frame leaves a column for it.
+        if lines[number].startswith(" ") and not lines[number - 1].endswith(" "):
+            lines[number - 1], lines[number] = lines[number - 1] + " ", lines[number][1:]
+    return [part for line in lines for part in fold(line, width + 1)]
 
 
 def fold(text: str, width: int) -> list[str]:

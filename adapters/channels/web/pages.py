@@ -53,7 +53,7 @@ class Pages:
         self._links = links
         self._clock = clock
         self._failures = FailureLimit(clock)
-        self._said: dict[str, str] = {}
+        self._said: dict[str, render.Said] = {}
         folder = Path(__file__).parent / "static"
         self._static = {name: (folder / name).read_text() for name in _STATIC}
 
@@ -97,7 +97,7 @@ class Pages:
         if "application/json" in request.headers.get("Accept", ""):
             card = self._event(answer.card, token) if answer.card else None
             return web.json_response({"accepted": answer.accepted, "text": answer.text, "card": card})
-        self._said[digest(token)] = answer.text
+        self._said[digest(token)] = render.Said(answer.text, answer.accepted)
         raise web.HTTPSeeOther("/")
 
     @signed_in

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core.display import Elided, duration, elide, safe, time_left
+from core.display import Elided, elide, safe, time_left
 from core.model.card import Card
 from core.model.request import State
 
@@ -36,13 +37,26 @@ _STATES = {
 }
 
 
+# A request only ever moves forward; a page that hears two stages out of order keeps the later one.
+_STAGES = {State.WAITING: 0, State.APPROVED: 1, State.RUNNING: 2}
+_ENDED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What became of a press."""
+
+    text: str
+    accepted: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """What a page for someone signed in needs beside its cards; `said` is the answer to their last press."""
 
     now: int
     csrf: str
-    said: str | None = None
+    said: Said | None = None
 
 
 def card_html(card: Card, now: int, csrf: str) -> str:
@@ -104,12 +118,12 @@ def cut(text: str) -> Elided:
 def _parts(card: Card, now: int) -> dict[str, Any]:
     outcome = card.outcome
     return {
+        "stage": _STAGES.get(card.state, _ENDED),
         "state_word": f"Exit {outcome.exit_code}" if outcome and outcome.exit_code else _STATES[card.state],
         "command": cut(safe(card.command, multiline=True)),
         "left_ms": max(card.deadline - now, 0),
         "window_ms": max(card.deadline - card.created_at, 1),
         "failed": bool(outcome and outcome.exit_code),
-        "took": duration(outcome.duration_ms) if outcome and outcome.duration_ms is not None else None,
         "streams": [
             (name, elide(text, head=_OUTPUT_HEAD, tail=_OUTPUT_TAIL))
             for name, text in (("Output", outcome.stdout), ("Errors", outcome.stderr))
@@ -126,6 +140,11 @@ def _shown(value: object) -> object:
     return safe(value, multiline=True)
 
 
+def _moment(at_ms: int) -> str:
+    """Write a time for those without JavaScript; with it, the page shows the reader's own time."""
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -136,6 +155,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["time_left"] = time_left
+    environment.filters["moment"] = _moment
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment
 

@@ -91,7 +91,7 @@ def test_output_is_shown_as_head_and_tail_with_the_gap_counted(make_card, clock)
     outcome = CardOutcome("exited with 3", 3, 1500, "H" * 3000 + "T" * 3000, "oh no")
     card = make_card(state=State.FINISHED, decided="allowed by ann", outcome=outcome)
     html = render.card_html(card, clock.now(), CSRF)
-    for part in ("exited with 3", "1.5 s", "2,000 characters left out here", "oh no", "Exit 3"):
+    for part in ("exited with 3", "2,000 characters left out here", "oh no", "Exit 3"):
         assert part in html
 
 
@@ -127,3 +127,20 @@ def test_any_command_reads_as_its_safe_form_and_adds_no_element(make_card, clock
     assert elements.findall(html) == elements.findall(plain)
     assert safe(text, multiline=True) in text_of(html)
     assert not [char for char in html if unicodedata.category(char) in HIDDEN and char != "\n"]
+
+
+def test_a_decided_card_tells_when(make_card, clock) -> None:
+    card = make_card(state=State.DENIED, decided="Denied by ann", decided_at=1_700_000_000_000)
+    html = render.card_html(card, clock.now(), CSRF)
+    assert 'data-at="1700000000000"' in html
+    assert "2023-11-14 22:13:20 UTC" in html
+
+
+def test_a_press_that_did_not_count_is_not_dressed_as_one_that_did(clock) -> None:
+    def page(*, accepted: bool) -> str:
+        return render.home_html(
+            [], [], render.Page(clock.now(), CSRF, render.Said("Denied by ann", accepted))
+        )
+
+    assert 'class="said refused"' in page(accepted=False)
+    assert 'class="said"' in page(accepted=True)

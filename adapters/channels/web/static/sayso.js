@@ -106,6 +106,8 @@
     const fresh = fromHtml(html);
     const old = document.getElementById(`r-${id}`);
     if (old) {
+      // The answer to a press may arrive after the events of the run that it began.
+      if (Number(fresh.dataset.stage) < Number(old.dataset.stage)) return;
       const decidedNow = old.hasAttribute("data-waits") && !waits;
       if (gist(old) === gist(fresh)) return;
       swap(old, fresh);
@@ -128,12 +130,14 @@
   function retire(id) {
     const card = document.getElementById(`r-${id}`);
     if (!card || card.hasAttribute("data-waits") || !waiting.contains(card)) return;
-    if (card.contains(document.activeElement) || card.matches(":hover")) {
+    const focused = document.activeElement === card;
+    if ((!focused && card.contains(document.activeElement)) || card.matches(":hover")) {
       setTimeout(() => retire(id), LINGER_MS);
       return;
     }
     movedAt = performance.now();
     decided.prepend(card);
+    if (focused) (find(".card[data-waits]", waiting) || card).focus({ preventScroll: true });
     count();
   }
 
@@ -207,6 +211,12 @@
       code.setAttribute("role", "button");
       code.tabIndex = 0;
       code.title = "Copy";
+    }
+    for (const time of all("[data-at]", root)) {
+      const at = new Date(Number(time.dataset.at));
+      const day = at.toDateString() === new Date().toDateString() ? "" : `${at.toLocaleDateString()} `;
+      time.title = at.toLocaleString();
+      time.textContent = `at ${day}${at.toLocaleTimeString([], { timeStyle: "medium", hourCycle: "h23" })}`;
     }
     return root;
   }
