@@ -304,3 +304,13 @@ def test_a_login_outlives_the_daemon_and_a_link_counts_once(daemon, browser):
     page.goto(daemon.page)
     expect(page.get_by_text("You are not signed in")).to_be_visible()
     stranger.close()
+
+
+def test_a_decided_card_leaves_the_waiting_list_although_it_was_pressed_last(daemon, sign_in, finish):
+    page = sign_in(daemon)
+    asking, card = ask_and_see(daemon, page, "touch", "pressed-last")
+    press(card, "Deny")
+    page.mouse.move(0, 0)
+    assert finish(asking)[0] == 77
+    expect(page.locator("[data-decided] .card")).to_contain_text("pressed-last", timeout=LATE_MS)
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
