@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ _KINDS: Final[dict[str, Kind]] = {
     "pipe": Kind.OPERATOR,
     "redirect": Kind.REDIRECTION,
 }
+# Nothing in it means anything to a shell but the blanks, so there is one reading and no other to compare.
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_./:@%+,-]+(?: +[A-Za-z0-9_./:@%+,=-]+)*")
 _GROUPS: Final = frozenset(("list", "pipeline", "command"))
 
 
@@ -25,7 +28,8 @@ def parse(text: str) -> tuple[SimpleCommand, ...]:
     """Split a line into simple commands; raises Refused, and nothing else."""
     tokens = scan(text)
     commands = assemble(tokens)
-    _confirm(text, tokens)
+    if not _PLAIN.fullmatch(text):
+        _confirm(text, tokens)
     return commands
 
 
