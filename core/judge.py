@@ -19,6 +19,7 @@ from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, Placement
 from core.model.decision import Decision, Effect, Layer, strictest
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
+from core.model.session import SessionKey
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
 from core.policy.names import normalise
@@ -74,6 +75,7 @@ class Judge:
         self._resolver = resolver
         self.tools = lru_cache(maxsize=512)(self._tools)
         self._policy = lru_cache(maxsize=512)(self._effective)
+        self._plan = lru_cache(maxsize=512)(self._laid_out)
 
     def examine(self, call: ToolCall) -> Case:
         """Gather the facts of a call."""
@@ -86,7 +88,7 @@ class Judge:
         if command is None:
             nothing = _exec_problem("exec.no-command", "exec needs a command line or an argv; neither came")
             return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), nothing)
-        plan = self._plan(call, command, placed.placement)
+        plan = self._plan(call.session, placed.placement, command.timeout_s)
         cwd, problem = self._cwd(command, plan, placed.placement)
         policy = self._policy(call.agent, placed.placement)
         path = dict(plan.env).get("PATH", "").split(":")
@@ -150,12 +152,12 @@ class Judge:
         )
         return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), None)
 
-    def _plan(self, call: ToolCall, command: CommandText, placement: Placement) -> SandboxPlan:
-        agent = self.config.agent(call.agent)
+    def _laid_out(self, session: SessionKey, placement: Placement, timeout_s: float | None) -> SandboxPlan:
+        agent = self.config.agent(session.agent)
         scope = agent.sandbox.scope or self.config.sandboxing.scope
         access = agent.sandbox.workspace_access or self.config.sandboxing.workspace_access
         own = None if access is WorkspaceAccess.NONE else agent.workspace
-        workspace = own or directory_for(self.site.workspace_root, scope, call.session)
+        workspace = own or directory_for(self.site.workspace_root, scope, session)
         return plan_for(
             self.config.sandboxing,
             agent.sandbox,
@@ -166,7 +168,7 @@ class Judge:
             homes=self.site.homes,
             workspace=workspace,
             account=self.site.account,
-            timeout_s=command.timeout_s,
+            timeout_s=timeout_s,
         )
 
     def _cwd(
