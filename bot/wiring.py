@@ -68,7 +68,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     await _recover(store, ledger, approvals, clock)
     page = await _open_channels(stack, channels, store, ledger, approvals, clock)
     await stack.enter_async_context(_task(approvals.keep_deadlines(gate.fallback), "deadlines"))
-    stack.push_async_callback(runs.stop_all, "the daemon was stopped while it ran")
+    stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
 
     status = _status(home, channels, clock)
     console = OperatorConsole(

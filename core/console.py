@@ -133,8 +133,9 @@ class OperatorConsole:
         return {"id": agent, "token": await self._credentials.mint(agent, "operator")}
 
     async def revoke_agent(self, agent: str) -> dict[str, Any]:
-        """End an agent's token at once."""
+        """End an agent's token at once, and with it its runs and its open questions."""
         await self._credentials.revoke(agent, "operator")
+        await self._stop("the agent's token was revoked", agent)
         return {"id": agent, "revoked": True}
 
     async def explain(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,15 +165,20 @@ class OperatorConsole:
         """Pull or release the kill switch: nothing starts, what runs ends, what waits is withdrawn."""
         kind = "daemon.locked" if locked else "daemon.unlocked"
         event = AuditEvent(self._clock.now(), kind, f"person:{reviewer.channel}:{reviewer.id}")
-        await self._store.set_locked(locked=locked, event=event)
         if not locked:
+            await self._store.set_locked(locked=False, event=event)
             return {"locked": False, "text": "Unlocked: requests are decided again."}
-        await self._runs.stop_all(f"locked by {reviewer}")
-        waiting = await self._store.in_states(State.WAITING, State.APPROVED)
-        for request in waiting:
-            await self._approvals.withdraw(request)
-        text = f"Locked: every request is denied; {len(waiting)} open questions were withdrawn."
+        try:
+            await self._store.set_locked(locked=True, event=event)
+        finally:  # a lock that could not be kept ends what runs all the same
+            called_off = await self._stop(f"locked by {reviewer}")
+        text = f"Locked: every request is denied; {called_off} open questions were withdrawn."
         return {"locked": True, "text": text}
+
+    async def _stop(self, why: str, agent: str | None = None) -> int:
+        """End the runs and take back the open questions (of one agent); returns how many questions."""
+        await self._runs.stop(why, agent)
+        return await self._approvals.call_off(why, agent)
 
     async def web_link(self) -> dict[str, Any]:
         """Make a one-time login link."""

@@ -81,7 +81,7 @@ class Console(Protocol):
         ...
 
     async def revoke_agent(self, agent: str) -> dict[str, Any]:
-        """End an agent's token at once."""
+        """End an agent's token at once, and with it its runs and its open questions."""
         ...
 
     async def explain(self, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from typing import Any
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
-from core.approvals.service import Approvals, without_route
-from core.errors import BindingMismatch, StoreError, UnknownRequest
-from core.judge import Case, Judge
+from core.approvals.service import NO_ROUTE, Approvals, overruled
+from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
+from core.judge import LOCKED, REVOKED, Case, Judge
 from core.model.call import ToolCall
 from core.model.command import Placement
-from core.model.decision import Effect
+from core.model.decision import Decision, Effect
 from core.model.outcome import Outcome, Status
 from core.model.plan import RunOrder
 from core.model.principal import Claims, PeerCredentials
@@ -40,6 +40,8 @@ Locate = Callable[[str], str | None]
 
 class Gate:
     """The policy enforcement point: nothing runs but through here."""
+
+    looking_deadline_s = 10.0  # for a file system that does not answer
 
     def __init__(
         self,
@@ -80,7 +82,8 @@ class Gate:
         if verdict.effect is Effect.ASK:
             return await self._put_to_people(request)
         change = lifecycle.allowed(request, self._clock.now())
-        await self._ledger.commit(change)
+        if not await self._ledger.commit(change):
+            return await self._barred(request)
         return outcome_of(change.request)
 
     async def wait(self, agent: str, request_id: str, observer: RunObserver) -> Outcome:
@@ -111,7 +114,7 @@ class Gate:
 
     async def consider(self, call: ToolCall) -> tuple[Case, Verdict]:
         """Gather facts and decide, without a trace anywhere."""
-        case = await asyncio.to_thread(self._judge.examine, call)
+        case = await self._look(call)
         learned = await self._store.learned(call.agent)
         seen = await self._store.approved_before(call.agent, case.binding.digest)
         locked = await self._store.locked()
@@ -123,6 +126,21 @@ class Gate:
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
         return self._judge.fallback_allows(case, await self._store.learned(request.call.agent))
+
+    async def _look(self, call: ToolCall) -> Case:
+        try:
+            async with asyncio.timeout(self.looking_deadline_s):
+                return await asyncio.to_thread(self._judge.examine, call)
+        except TimeoutError:
+            why = "the files that this command names could not be looked at in time, so it was refused"
+            raise RequestError(why, field="cwd") from None
+
+    async def _barred(self, request: Request) -> Outcome:
+        """Refuse what the store did not open: since the decision all was locked, or the agent revoked."""
+        return await self._overrule(request, LOCKED if await self._store.locked() else REVOKED)
+
+    async def _overrule(self, request: Request, decision: Decision) -> Outcome:
+        return await self._refuse(overruled(request, decision, self._locate(decision.source)))
 
     async def _refuse(self, request: Request) -> Outcome:
         """Refuse; where the refusal cannot be recorded it holds all the same."""
@@ -144,8 +162,9 @@ class Gate:
 
     async def _put_to_people(self, request: Request) -> Outcome:
         if not self._approvals.routes():
-            return await self._refuse(without_route(request))
-        return outcome_of(await self._approvals.ask(request))
+            return await self._overrule(request, NO_ROUTE)
+        asked = await self._approvals.ask(request)
+        return outcome_of(asked) if asked else await self._barred(request)
 
     async def _follow(self, request_id: str, observer: RunObserver) -> Outcome:
         """Wait for the answer, then for the run; the first asker to see a yes starts it."""
@@ -176,7 +195,9 @@ class Gate:
         argv = run_argv(case.facts) if case.facts else ()
         stdin = request.call.command.stdin if request.call.command else None
         order = RunOrder(request.id, argv, case.bound, request.binding, stdin)
-        await self._runs.start(start, order, self._runners[case.placed.placement], observer)
+        runner = self._runners[case.placed.placement]
+        if not await self._runs.start(start, order, runner, observer) and start.insert:
+            return await self._barred(request)
         return await self._until_ended(request.id, observer)
 
     async def _until_ended(self, request_id: str, observer: RunObserver) -> Outcome:

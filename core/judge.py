@@ -38,6 +38,13 @@ LOCKED = Decision(
     "locked",
     "sayso lock",
 )
+REVOKED = Decision(
+    Layer.APPROVALS,
+    Effect.DENY,
+    "the agent's token was revoked; it may ask again with a new one",
+    "revoked",
+    "sayso agent revoke",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +141,7 @@ class Judge:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
             return False
-        if Effect.DENY in (case.tool.effect, case.placed.decision.effect):
+        if {case.tool.effect, case.placed.decision.effect} != {Effect.ALLOW}:
             return False
         return fallback_allows(case.facts, case.policy, learned, case.placed.placement, case.bound.env)
 

@@ -72,7 +72,11 @@ class RequestStore(Protocol):
     """Requests, their grants and their record."""
 
     async def commit(self, change: Change) -> bool:
-        """Apply the change in one durable transaction, or return False where its state was not met."""
+        """Apply the change in one durable transaction, or return False where its state was not met.
+
+        While everything is locked, or the agent is revoked, False too for all that leaves a request open:
+        nothing is asked, approved or started then, whatever was decided a moment ago.
+        """
         ...
 
     async def request(self, request_id: str) -> Request | None:

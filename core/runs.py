@@ -18,17 +18,25 @@ from core.ports import Clock, Runner, RunObserver
 log = logging.getLogger(__name__)
 
 Routes = Callable[[], tuple[str, ...]]
+PATIENCE_S = 15.0
 
 
-@dataclass
+@dataclass(eq=False)
 class _Run:
-    """One run in flight; `watchers` get its output as it comes."""
+    """One run in flight; `watchers` get its output as it comes, `why_ended` is set once it is to end."""
 
     request: Request
     recorded: asyncio.Future[bool]
     watchers: set[RunObserver] = field(default_factory=set)
     task: asyncio.Task[None] | None = None
-    why_ended: str = "the daemon was stopped while it ran"
+    why_ended: str | None = None
+
+    def end(self, why: str) -> None:
+        """End it, once; where its start is only being recorded, it will not start."""
+        if self.why_ended is None:
+            self.why_ended = why
+            if self.recorded.done() and self.task is not None:
+                self.task.cancel()
 
 
 class Runs:
@@ -39,7 +47,7 @@ class Runs:
         self._clock = clock
         self._routes = routes
         self._live: dict[str, _Run] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._all: set[_Run] = set()
 
     async def start(self, change: Change, order: RunOrder, runner: Runner, observer: RunObserver) -> bool:
         """Commit the start of a run, then run; False where its state or grant was not there any more.
@@ -49,8 +57,8 @@ class Runs:
         run = _Run(change.request, asyncio.get_running_loop().create_future(), {observer})
         name = f"run-{change.request.short_id}"
         run.task = asyncio.create_task(self._record_and_run(run, change, order, runner), name=name)
-        self._tasks.add(run.task)
-        run.task.add_done_callback(self._tasks.discard)
+        self._all.add(run)
+        run.task.add_done_callback(lambda _task: self._all.discard(run))
         return await asyncio.shield(run.recorded)
 
     @contextmanager
@@ -75,30 +83,40 @@ class Runs:
     def cancel(self, request_id: str, why: str) -> bool:
         """End a run; its outcome is `interrupted`. False where it does not run."""
         run = self._live.get(request_id)
-        if run is None or run.task is None:
+        if run is None:
             return False
-        run.why_ended = why
-        return run.task.cancel()
+        run.end(why)
+        return True
 
-    async def stop_all(self, why: str) -> None:
-        """End every run and wait until none is left."""
-        for request_id in tuple(self._live):
-            self.cancel(request_id, why)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+    async def stop(self, why: str, agent: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        """End every run (of one agent), those being recorded too, and wait for their ends a while."""
+        runs = [run for run in self._all if agent in (None, run.request.call.agent)]
+        for run in runs:
+            run.end(why)
+        tasks = [run.task for run in runs if run.task]
+        if tasks:
+            await asyncio.wait(tasks, timeout=patience_s)
+
+    async def close(self, why: str, patience_s: float = PATIENCE_S) -> None:
+        """End every run for good; an end that cannot be recorded now is recorded by the next daemon."""
+        await self.stop(why, patience_s=patience_s)
+        late = [run.task for run in self._all if run.task]
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
 
     def __len__(self) -> int:
         return len(self._live)
 
     async def _record_and_run(self, run: _Run, change: Change, order: RunOrder, runner: Runner) -> None:
-        started = False
         try:
-            started = await self._ledger.commit(change)
-            run.recorded.set_result(started)
-        except StoreError as error:
+            run.recorded.set_result(await self._ledger.commit(change))
+        except Exception as error:  # noqa: BLE001 - raised by `start`, for the asker
             run.recorded.set_exception(error)
+            return
         finally:
             run.recorded.cancel()  # no effect where it is settled; otherwise nobody may wait for ever
-        if started:
+        if run.recorded.result():
             self._live[run.request.id] = run
             self._tell_running(run)
             await self._carry_out(run, order, runner)
@@ -109,9 +127,10 @@ class Runs:
 
     async def _carry_out(self, run: _Run, order: RunOrder, runner: Runner) -> None:
         try:
-            result = await runner.run(order, self)
+            result = await self._result(run, order, runner)
         except asyncio.CancelledError:
-            await self._keep(run, self._ending(lifecycle.interrupted, run, run.why_ended))
+            why = run.why_ended or "the daemon was stopped while it ran"
+            await self._keep(run, self._ending(lifecycle.interrupted, run, why))
             raise
         except BindingMismatch as error:
             await self._keep(run, self._ending(lifecycle.mismatched, run, str(error)))
@@ -124,6 +143,11 @@ class Runs:
             await self._keep(run, self._finish(run, result))
         finally:
             self._live.pop(run.request.id, None)
+
+    async def _result(self, run: _Run, order: RunOrder, runner: Runner) -> RunResult:
+        if run.why_ended is not None:
+            raise asyncio.CancelledError(run.why_ended)
+        return await runner.run(order, self)
 
     def _finish(self, run: _Run, result: RunResult) -> Change:
         return lifecycle.finished(run.request, result, self._routes(), self._clock.now())

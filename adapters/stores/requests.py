@@ -39,9 +39,14 @@ _CONSUME = """
     UPDATE grants SET consumed_at = :at
     WHERE request_id = :id AND binding = :binding AND consumed_at IS NULL AND expires_at >= :at
 """
+_CLOSED = """
+    SELECT locked OR EXISTS (SELECT 1 FROM agents WHERE id = ? AND revoked_at IS NOT NULL) FROM meta
+"""
 
 
 def _apply(connection: sqlite3.Connection, change: Change) -> bool:
+    if not change.request.state.final and _closed(connection, change.request.call.agent):
+        return False
     if not (_put(connection, change) and _issue(connection, change) and _consume(connection, change)):
         return False
     if change.learn:
@@ -49,6 +54,11 @@ def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     enqueue(connection, change.messages)
     append_events(connection, change.events)
     return True
+
+
+def _closed(connection: sqlite3.Connection, agent: str) -> bool:
+    (closed,) = connection.execute(_CLOSED, (agent,)).fetchone()
+    return bool(closed)
 
 
 def _put(connection: sqlite3.Connection, change: Change) -> bool:

@@ -20,6 +20,7 @@ _WORDS = {
     "fallback-allowlist": "Allowed by askFallback, after nobody answered",
     "expired": "Expired: nobody answered in time",
     "withdrawn": "Withdrawn by the one who asked",
+    "called-off": "Called off",
 }
 
 _STATUS = {

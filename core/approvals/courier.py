@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 
+from core.errors import StoreError
 from core.model.card import Card
 from core.model.request import Change, MessageKind, OutboxMessage
 from core.ports import Channel, Clock, OutboxStore, ReviewDesk
@@ -17,6 +18,7 @@ FIRST_DELAY_MS = 500
 LONGEST_DELAY_MS = 60_000
 MOST_ATTEMPTS = 30
 SLOWEST_DELIVERY_S = 30.0
+STORE_DELAY_S = 1.0
 
 
 class Courier:
@@ -47,12 +49,19 @@ class Courier:
     async def run(self) -> None:
         """Deliver until cancelled."""
         while True:
-            self._news.clear()
-            batch = await self._outbox.due(self._channel.name, self._clock.now(), BATCH)
-            for message in batch:
-                await self._deliver(message)
-            if not batch:
-                await self._sleep()
+            try:
+                await self._serve_once()
+            except StoreError as error:
+                log.warning("%s: the outbox cannot be read or kept now: %s", self._channel.name, error)
+                await asyncio.sleep(STORE_DELAY_S)
+
+    async def _serve_once(self) -> None:
+        self._news.clear()
+        batch = await self._outbox.due(self._channel.name, self._clock.now(), BATCH)
+        for message in batch:
+            await self._deliver(message)
+        if not batch:
+            await self._sleep()
 
     async def _sleep(self) -> None:
         due = await self._outbox.next_due(self._channel.name)

@@ -33,7 +33,8 @@ from core.model.request import (
 BY_POLICY = "policy"
 BY_TIME = "time"
 BY_DAEMON = "daemon"
-FALLBACK_GRACE_MS = 15_000
+BY_OPERATOR = "operator"
+GRACE_MS = 15_000  # in which an asker can still come for a yes given in the last moment
 
 Channels = Iterable[str]
 
@@ -79,13 +80,15 @@ def reviewed(request: Request, review: Review, channels: Channels, now: int) -> 
     yes = review.answer.allows
     state = State.APPROVED if yes else State.DENIED
     settled = replace(request, state=state, resolution=resolution, ended_at=None if yes else now)
+    if yes:
+        settled = replace(settled, deadline=max(request.deadline, now + GRACE_MS))
     actor = f"person:{review.reviewer.channel}:{review.reviewer.id}"
     data = {"answer": review.answer.value, "name": review.reviewer.name, "reason": review.reason}
     event = _event(settled, now, "approval.approved" if yes else "approval.denied", actor, data)
     return Change(
         settled,
         expect=frozenset({State.WAITING}),
-        issue_grant=_grant(request, now) if yes else None,
+        issue_grant=_grant(settled, now) if yes else None,
         learn=request.always if review.answer is Answer.ALLOW_ALWAYS else None,
         events=(event,),
         messages=_messages(settled, MessageKind.UPDATE, channels, now),
@@ -98,7 +101,7 @@ def fell_back(request: Request, channels: Channels, now: int) -> Change:
         request,
         state=State.APPROVED,
         resolution=Resolution("fallback-allowlist", now),
-        deadline=now + FALLBACK_GRACE_MS,
+        deadline=now + GRACE_MS,
     )
     return Change(
         settled,
@@ -172,11 +175,22 @@ def expired(request: Request, channels: Channels, now: int) -> Change:
 
 def withdrawn(request: Request, channels: Channels, now: int) -> Change:
     """Take a question back on behalf of its asker."""
-    gone = replace(request, state=State.WITHDRAWN, ended_at=now, resolution=Resolution("withdrawn", now))
+    return _taken_back(request, Resolution("withdrawn", now), _agent(request), channels)
+
+
+def called_off(request: Request, why: str, channels: Channels, now: int) -> Change:
+    """Take a question back on behalf of the operator, who locked everything or revoked the agent."""
+    return _taken_back(request, Resolution("called-off", now, None, why), BY_OPERATOR, channels)
+
+
+def _taken_back(request: Request, resolution: Resolution, actor: str, channels: Channels) -> Change:
+    now = resolution.at
+    gone = replace(request, state=State.WITHDRAWN, ended_at=now, resolution=resolution)
+    why = {"reason": resolution.reason} if resolution.reason else None
     return Change(
         gone,
         expect=frozenset({State.WAITING, State.APPROVED}),
-        events=(_event(gone, now, "approval.withdrawn", _agent(request)),),
+        events=(_event(gone, now, "approval.withdrawn", actor, why),),
         messages=_messages(gone, MessageKind.UPDATE, channels, now),
     )
 

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from core.approvals import lifecycle
 from core.approvals.card import card_of, settled_line
 from core.approvals.ledger import Ledger
+from core.errors import StoreError
 from core.model.card import Card
+from core.model.decision import Decision, Effect, Layer
 from core.model.request import Answer, Change, Request, Review, State
 from core.ports import Clock, RequestStore
 
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
+RETRY_MS = 1_000
 OPEN = (State.WAITING, State.APPROVED)
+NO_ROUTE = Decision(
+    Layer.APPROVALS,
+    Effect.DENY,
+    "nobody can be asked: no channel is open; enable one under channels, or allow the command by rule",
+    "no-approval-route",
+    "channels",
+)
+
+log = logging.getLogger(__name__)
 
 Routes = Callable[[], tuple[str, ...]]
 Fallback = Callable[[Request], Awaitable[bool]]
@@ -53,15 +66,15 @@ class Approvals:
         for request in await self._store.in_states(*OPEN):
             self._note(Change(request))
 
-    async def ask(self, request: Request) -> Request:
-        """Commit a question; an identical one that already waits is joined instead, and returned."""
+    async def ask(self, request: Request) -> Request | None:
+        """Commit a question, or join an identical one that waits; None where nothing may be asked now."""
         async with self._admission:
             twin = self._twins.get((request.call.agent, request.binding.digest))
             waiting = await self._store.request(twin) if twin else None
             if waiting is not None and waiting.state is State.WAITING and waiting.kind is request.kind:
                 return waiting
-            await self._ledger.commit(lifecycle.asked(request, self.routes(), self._clock.now()))
-            return request
+            change = lifecycle.asked(request, self.routes(), self._clock.now())
+            return request if await self._ledger.commit(change) else None
 
     async def review(self, review: Review) -> Reviewed:
         """Take a person's answer; late, repeated and unoffered ones are told what stands."""
@@ -102,6 +115,15 @@ class Approvals:
         """Take a question back; False where it is no longer open."""
         return await self._ledger.commit(lifecycle.withdrawn(request, self.routes(), self._clock.now()))
 
+    async def call_off(self, why: str, agent: str | None = None) -> int:
+        """Take back, for the operator, every open question (of one agent); returns how many there were."""
+        found = await self._store.in_states(*OPEN)
+        theirs = [request for request in found if agent in (None, request.call.agent)]
+        for request in theirs:
+            change = lifecycle.called_off(request, why, self.routes(), self._clock.now())
+            await self._ledger.commit(change)
+        return len(theirs)
+
     async def keep_deadlines(self, fallback: Fallback) -> None:
         """End, at its deadline, every question nobody answered and every yes nobody came for."""
         while True:
@@ -116,10 +138,17 @@ class Approvals:
                 continue
 
     async def _time_is_up(self, request_id: str, fallback: Fallback) -> None:
+        try:
+            await self._end_in_time(request_id, fallback)
+        except StoreError as error:
+            log.warning("request %s cannot be ended at its deadline yet: %s", request_id[:8], error)
+            heapq.heappush(self._deadlines, (self._clock.now() + RETRY_MS, request_id))
+
+    async def _end_in_time(self, request_id: str, fallback: Fallback) -> None:
         request = await self._store.request(request_id)
         if request is None or request.state not in OPEN or request.deadline > self._clock.now():
             return
-        if request.state is State.WAITING and await fallback(request):
+        if request.state is State.WAITING and await _falls_back(request, fallback):
             change = lifecycle.fell_back(request, self.routes(), self._clock.now())
             await self._ledger.commit(change)
         else:
@@ -135,6 +164,9 @@ class Approvals:
         return Reviewed(accepted=True, text=settled_line(request), card=self._card(request))
 
     def _stands(self, request: Request) -> Reviewed:
+        if request.state is State.WAITING:
+            text = "Nothing can be allowed now: Sayso is locked, or this agent's token was revoked."
+            return Reviewed(accepted=False, text=text, card=self._card(request))
         return Reviewed(accepted=False, text=settled_line(request), card=self._card(request))
 
     def _card(self, request: Request) -> Card:
@@ -153,10 +185,16 @@ class Approvals:
             self._earlier.set()
 
 
-def without_route(request: Request) -> Request:
-    """Turn a question that can be put to nobody into a denial that says so."""
-    reason = (
-        "nobody can be asked: no channel is open; enable one under channels, or allow the command by rule"
-    )
-    verdict = {**request.verdict, "effect": "deny", "layer": "approvals", "reason": reason}
-    return replace(request, verdict={**verdict, "rule": "no-approval-route", "source": "channels"})
+async def _falls_back(request: Request, fallback: Fallback) -> bool:
+    try:
+        return await fallback(request)
+    except Exception:  # whatever kept it from an answer, the answer is no, and others wait
+        log.warning("the fallback of request %s failed", request.short_id, exc_info=True)
+        return False
+
+
+def overruled(request: Request, decision: Decision, where: str | None) -> Request:
+    """Turn what was decided into a denial, because of what came after the decision."""
+    row = decision.to_json()
+    trace = [*request.verdict.get("trace", []), row]
+    return replace(request, verdict={**request.verdict, **row, "trace": trace, "where": where})
