@@ -62,7 +62,8 @@ def agent_token(agent: str) -> str:
     return _token(
         "SAYSO_TOKEN",
         f"{home()}/agents/{agent}.token",
-        f"set SAYSO_TOKEN, or mint one with: sayso agent add {agent} --save",
+        f"set SAYSO_TOKEN; the operator makes one with: sayso agent add {agent} --save "
+        f"(after sayso agent revoke {agent}, where there is one)",
     )
 
 

@@ -39,6 +39,8 @@ def config_command(arguments: list[str]) -> int:
     parser.json_flag()
     options = parser.parse_args(rest)
     found = loaded(options.config)
+    if not options.config:
+        note("no --config: these are the defaults, environment variables applied")
     return (_check if which == "check" else _show)(found, as_json=options.json)
 
 

@@ -15,7 +15,7 @@ _APPROVALS = {(): "allow-once", ("once",): "allow-once", ("always",): "allow-alw
 def approve_command(arguments: list[str]) -> int:
     """Say yes."""
     parser = _about_one("approve", "Say yes: once, or always.")
-    parser.add_argument("how", nargs="*", metavar="once|always", help="once (default), or always")
+    parser.add_argument("how", nargs="*", default=[], metavar="once|always", help="once (default), or always")
     parser.add_argument("--reason", metavar="T", help="kept in the record")
     options = parser.parse_args(arguments)
     how = tuple(options.how)
@@ -30,7 +30,7 @@ def approve_command(arguments: list[str]) -> int:
 def deny_command(arguments: list[str]) -> int:
     """Say no."""
     parser = _about_one("deny", "Say no.")
-    parser.add_argument("how", nargs="*", metavar="", help="")
+    parser.add_argument("how", nargs="*", default=[], metavar="", help="")
     parser.add_argument("--reason", metavar="T", help="told to the agent, and kept in the record")
     options = parser.parse_args(arguments)
     if options.how == ["always"]:

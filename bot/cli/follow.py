@@ -114,9 +114,10 @@ def _finished(outcome: Json) -> None:
 def _denied(outcome: Json) -> None:
     decision = outcome.get("decision") or {}
     approval = outcome.get("approval") or {}
-    note(f"denied: {outcome['reason']}", "red")
     if approval.get("by"):
-        note(f"  by:    {approval['by']}")
+        note(f"denied by {approval['by']}: {approval.get('reason') or 'no reason was given'}", "red")
+    else:
+        note(f"denied: {outcome['reason']}", "red")
     if decision.get("rule"):
         note(f"  rule:  {decision['rule']}")
         note(f"  where: {_where(decision)}")

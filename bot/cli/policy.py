@@ -173,7 +173,7 @@ def _print_decision(answer: Json) -> None:
             ("written", f"{answer.get('source')}{where}"),
             ("would run", answer.get("canonical")),
             ("where", answer.get("placement")),
-            ("always", ", ".join(always.get("patterns") or ()) or always.get("why")),
+            ("always", ", ".join(always.get("words") or ()) or always.get("why")),
         )
     )
     _print_segments((answer.get("facts") or {}).get("segments") or ())

@@ -268,7 +268,7 @@ def _offer(
             why="every command is asked about (ask: always), so remembering would change nothing"
         )
     if finding.hazards:
-        return AlwaysOffer(why=f"never remembered: {finding.hazards[0].reason}")
+        return AlwaysOffer(why=finding.hazards[0].reason)
     if any(Obligation.NEVER_REMEMBER in decision.obligations for decision in decisions):
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
     return offer(finding.missing, policy.agent, placement)

@@ -38,5 +38,9 @@ class Verdict:
             "trace": [decision.to_json() for decision in self.trace],
             "canonical": self.facts.canonical if self.facts else None,
             "facts": self.facts.to_json(self.satisfied_by) if self.facts else None,
-            "always": {"patterns": [entry.pattern for entry in self.always.entries], "why": self.always.why},
+            "always": {
+                "patterns": [entry.pattern for entry in self.always.entries],
+                "words": list(self.always.words),
+                "why": self.always.why,
+            },
         }
