@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
+from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.stores.sqlite import open_store
 from bot.clock import SystemClock
 from bot.config import Overrides, load
@@ -57,7 +58,7 @@ async def _system() -> AsyncIterator[System]:
     config = load([EXAMPLE], env=os.environ, overrides=Overrides()).config.model_dump(by_alias=True)
     with directory() as root:
         async with open_store(root / "sayso.db") as store:
-            yield System(store, SystemClock(), root, config, ("web",))
+            yield System(store, SystemClock(), root, config, ("web",), FilesystemResolver())
 
 
 def _pure(system: System) -> Iterator[float]:
