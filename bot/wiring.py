@@ -79,7 +79,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
         credentials,
         judge,
         clock,
-        Daemon(status, page.link if page else None),
+        Daemon(status, page.link if page else None, loaded.where),
     )
     ingress = UnixSocketIngress(socket, credentials, gate, console)
     await ingress.open()

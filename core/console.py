@@ -50,10 +50,11 @@ NOTIFICATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Daemon:
-    """What wiring knows and the operator may ask for."""
+    """What wiring knows and the operator may ask for; `where` tells file and line of a configuration path."""
 
     status: Callable[[], dict[str, Any]]
     web_link: Callable[[], tuple[str, int]] | None
+    where: Callable[[str], str | None]
 
 
 class OperatorConsole:
@@ -144,7 +145,8 @@ class OperatorConsole:
         if asked.config is not None:
             raise RequestError("config is for `sayso explain` without the daemon", field="config")
         learned = await self._store.learned(asked.agent or "main")
-        return await asyncio.to_thread(explain, self._judge, asked, learned)
+        answer = await asyncio.to_thread(explain, self._judge, asked, learned)
+        return {**answer, "where": self._daemon.where(str(answer["source"]))}
 
     async def tools(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a row of `tools` likewise."""

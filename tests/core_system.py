@@ -88,7 +88,7 @@ class System:
             self.judge, self.approvals, self.ledger, store, self.runs, self.runners, clock, lambda _path: None
         )
         self.credentials = Credentials(store, clock, "operator-token")
-        daemon = Daemon(dict, None)
+        daemon = Daemon(dict, None, lambda _path: None)
         self.console = OperatorConsole(
             store, self.approvals, self.ledger, self.runs, self.credentials, self.judge, clock, daemon
         )

@@ -116,13 +116,13 @@ class Approvals:
         return await self._ledger.commit(lifecycle.withdrawn(request, self.routes(), self._clock.now()))
 
     async def call_off(self, why: str, agent: str | None = None) -> int:
-        """Take back, for the operator, every open question (of one agent); returns how many there were."""
+        """Take back, for the operator, every open question (of one agent); returns how many waited."""
         found = await self._store.in_states(*OPEN)
         theirs = [request for request in found if agent in (None, request.call.agent)]
         for request in theirs:
             change = lifecycle.called_off(request, why, self.routes(), self._clock.now())
             await self._ledger.commit(change)
-        return len(theirs)
+        return sum(request.state is State.WAITING for request in theirs)
 
     async def keep_deadlines(self, fallback: Fallback) -> None:
         """End, at its deadline, every question nobody answered and every yes nobody came for."""
@@ -167,7 +167,8 @@ class Approvals:
         if request.state is State.WAITING:
             text = "Nothing can be allowed now: Sayso is locked, or this agent's token was revoked."
             return Reviewed(accepted=False, text=text, card=self._card(request))
-        return Reviewed(accepted=False, text=settled_line(request), card=self._card(request))
+        text = f"Too late: {settled_line(request)}."
+        return Reviewed(accepted=False, text=text, card=self._card(request))
 
     def _card(self, request: Request) -> Card:
         return card_of(request, self._secrets)
