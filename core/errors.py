@@ -43,3 +43,19 @@ class BindingMismatch(RunError):  # noqa: N818 - named after what is told to peo
     def __init__(self, changed: tuple[str, ...]) -> None:
         super().__init__(f"approval binding mismatch: {', '.join(changed)} changed since it was decided")
         self.changed = changed
+
+
+class DeliveryError(SaysoError):
+    """A message to a channel did not arrive, as far as can be known; it is tried again."""
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class DeliveryUnclear(DeliveryError):  # noqa: N818 - named after what is known of it
+    """It may have arrived: sending it again could show it twice, so a question is not repeated."""
+
+
+class DeliveryRefused(DeliveryError):  # noqa: N818 - as above
+    """It can never arrive there: the chat is gone, the bot was removed, the message was deleted."""
