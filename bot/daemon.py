@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
 import os
 import signal
@@ -46,6 +47,8 @@ async def _serve(loaded: LoadedConfig, home: Home, socket: Path) -> None:
         _announce(ready)
         await stop.wait()
         log.info("stopping")
+        # Being killed is safe at any instant, waiting for ever is not: then say where it hung, and go.
+        faulthandler.dump_traceback_later(SLOWEST_STOP_S, exit=True)
 
 
 def _announce(ready: Ready) -> None:

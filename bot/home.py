@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from adapters.runners.accounts import exchangeable_parent
 from core.credentials import new_token
 from core.errors import StartError
 
@@ -60,6 +61,11 @@ def prepare(path: Path) -> Home:
         raise StartError(f"SAYSO_HOME {path} belongs to uid {found.st_uid}, not to the user who starts Sayso")
     if stat.S_IMODE(found.st_mode) & 0o077:
         raise StartError(f"SAYSO_HOME {path} is open to other users; close it: chmod 700 {path}")
+    if changeable := exchangeable_parent(str(path.resolve())):
+        raise StartError(
+            f"SAYSO_HOME {path}: other users can change {changeable} and so exchange it; "
+            f"close it (chmod go-w {changeable}, owned by you or root), or choose another place"
+        )
     return Home(path)
 
 

@@ -31,6 +31,8 @@ from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 
 _NO_PLAN = SandboxPlan("none", "/", (), (), (), network=False, env=(), limits=Limits())
+# Beside the command itself, what clients send along and what changes nothing about what runs.
+_EXEC_ARGS = frozenset({"command", "argv", "description", "timeout", "run_in_background"})
 LOCKED = Decision(
     Layer.APPROVALS,
     Effect.DENY,
@@ -93,7 +95,10 @@ class Judge:
         placed = place(self.config, call)
         command = call.command or _command_from(call.args)
         if command is None:
-            nothing = _exec_problem("exec.no-command", "exec needs a command line or an argv; neither came")
+            why = "exec takes a command line or an argv, one of them"
+            if unknown := sorted(call.args.keys() - _EXEC_ARGS):
+                why = f"exec has an argument that is not judged here: {unknown[0]!r}; leave it out"
+            nothing = _exec_problem("exec.no-command", why)
             return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), nothing)
         plan = self._plan(call.session, placed.placement, command.timeout_s)
         cwd, problem = self._cwd(command, plan, placed.placement)
@@ -228,6 +233,8 @@ def _exec_problem(rule: str, reason: str) -> Decision:
 
 
 def _command_from(args: Mapping[str, Any]) -> CommandText | None:
+    if args.keys() - _EXEC_ARGS or {"command", "argv"} <= args.keys():
+        return None  # what is not judged must not ride along with what is
     line, argv = args.get("command"), args.get("argv")
     if isinstance(line, str):
         return CommandText(line=line)

@@ -47,6 +47,7 @@ NonEmpty = Annotated[Text, Field(min_length=1)]
 Directory = Annotated[Text, AfterValidator(_absolute)]
 Variable = Annotated[str, AfterValidator(_variable)]
 Base64 = Annotated[str, AfterValidator(_base64)]
+Claim = Annotated[Text, Field(max_length=200)]  # kept in memory beside what follows from it
 RequestId = Annotated[Text, Field(min_length=1, max_length=128)]
 Limit = Annotated[int, Field(ge=1, le=1000)]
 WEEK_S = 7 * 86_400
@@ -74,8 +75,8 @@ class Hello(Params):
 class ClaimParams(Params):
     """What an agent says about itself."""
 
-    provider: str | None = None
-    model: str | None = None
+    provider: Claim | None = None
+    model: Claim | None = None
     depth: Annotated[int, Field(ge=0, le=1000)] = 0
     sandboxed: bool = False
 
@@ -87,7 +88,7 @@ class ClaimParams(Params):
 class SessionParams(Params):
     """What every call of an agent may say of where it comes from."""
 
-    session: NonEmpty | None = None
+    session: Annotated[NonEmpty, Field(max_length=1_000)] | None = None
     claims: ClaimParams = ClaimParams()
 
     def session_of(self, agent: str) -> SessionKey:

@@ -8,7 +8,6 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from core.model.command import Executable, FileIdentity
 
@@ -49,7 +48,7 @@ class FilesystemResolver:
         if not _is_program(status):
             return None
         trusted = all(_only_root_writes(step) for step in _ways(found, real))
-        digest = None if trusted else self._digest(real, status.st_size)
+        digest = None if trusted else self._digest(real, status)
         if not trusted and digest is None:
             return None
         identity = FileIdentity(
@@ -57,13 +56,17 @@ class FilesystemResolver:
         )
         return Executable(name, found, real, identity, trusted)
 
-    def _digest(self, real: str, size: int) -> str | None:
-        """Hash the file; one that is too large, or changes size meanwhile, counts as not found."""
-        if size > self._hash_limit:
+    def _digest(self, real: str, seen: os.stat_result) -> str | None:
+        """Hash the file that was looked at; one too large, or exchanged meanwhile, counts as not found."""
+        if seen.st_size > self._hash_limit:
             return None
-        with Path(real).open("rb") as file:
+        # Whoever can write here may put a pipe in its place, which without O_NONBLOCK would hold us for ever.
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if not os.path.samestat(seen, os.fstat(descriptor)):
+                return None
             content = file.read(self._hash_limit + 1)
-        return hashlib.sha256(content).hexdigest() if len(content) == size else None
+        return hashlib.sha256(content).hexdigest() if len(content) == seen.st_size else None
 
 
 def _places(name: str, path: Sequence[str], cwd: str) -> Iterator[str]:

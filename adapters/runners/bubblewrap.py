@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import re
@@ -153,7 +154,7 @@ class BubblewrapRunner:
                 inherit=(descriptor,),
                 contained=True,
             )
-            reverify(order, self._resolver)
+            await asyncio.to_thread(reverify, order, self._resolver)  # it reads files of any size
             ending = await supervise(launch, streams, plan.limits.timeout_s)
         _tell_failure(ending, streams)
         return streams.result(ending)

@@ -6,6 +6,7 @@ environment; a process that leaves the group and clears its environment survives
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from pathlib import Path
@@ -69,7 +70,7 @@ class HostRunner:
             marker=order.request_id,
         )
         with Streams.opened(order, self._output_dir, sink) as streams:
-            reverify(order, self._resolver)
+            await asyncio.to_thread(reverify, order, self._resolver)  # it reads files of any size
             ending = await supervise(launch, streams, bound.plan.limits.timeout_s)
         return streams.result(ending)
 

@@ -14,9 +14,10 @@ from core.approvals.courier import Courier
 from core.errors import RequestError, StoreError
 from core.model.call import ToolCall
 from core.model.command import Placement
+from core.model.decision import Effect
 from core.model.outcome import Status
 from core.model.request import Answer, RequestKind, Review, State
-from tests.core_system import ALICE, MAIN, Noting, exec_call
+from tests.core_system import ALICE, CONFIG, MAIN, Noting, exec_call
 
 LISTED = exec_call("git", "--version")
 
@@ -83,7 +84,7 @@ async def test_a_lock_between_the_decision_and_the_start_lets_nothing_run(make_s
 async def test_a_lock_between_a_yes_and_the_start_lets_nothing_run(make_system, meddled):
     system = make_system(through=meddled)
     request_id, task = await asked(system)
-    once("approved_before", meddled, lambda: lock(system), when="after")
+    once("locked", meddled, lambda: locking(system), when="after")
     await system.console.resolve(request_id, Answer.ALLOW_ONCE, ALICE, None)
     outcome = await soon(task)
     assert outcome.status is not Status.FINISHED
@@ -391,9 +392,12 @@ async def test_a_file_system_that_hangs_is_a_refusal_in_time(make_system):
     assert system.orders == []
 
 
-async def test_the_fallback_never_overrides_another_layer_that_asks(system):
+async def test_the_fallback_never_overrides_another_layer_that_asks(make_system):
+    tools = {**CONFIG["tools"], "exec": {**CONFIG["tools"]["exec"], "ask_fallback": "allowlist"}}
+    system = make_system({**CONFIG, "tools": tools})
     case, _ = await system.gate.consider(LISTED)
-    asks = replace(case, tool=replace(case.tool, effect=case.tool.effect.ASK))
+    assert system.judge.fallback_allows(case, ())
+    asks = replace(case, tool=replace(case.tool, effect=Effect.ASK))
     assert not system.judge.fallback_allows(asks, ())
 
 
