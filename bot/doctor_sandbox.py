@@ -26,7 +26,7 @@ from core.approvals.binding import bind
 from core.config import SandboxOverrides, Scope
 from core.errors import RunError
 from core.judge import Site
-from core.model.command import Executable, Placement
+from core.model.command import Executable, FileIdentity, Placement
 from core.model.plan import BoundCommand, RunOrder, RunResult, SandboxPlan
 from core.model.session import SessionKey
 from core.sandbox.plan import plan_for, visible
@@ -67,6 +67,10 @@ class _NoPrograms:
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         del name, path, cwd
+        return None
+
+    def file(self, path: str) -> FileIdentity | None:
+        del path
         return None
 
     def real_directory(self, path: str) -> str | None:

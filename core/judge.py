@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,11 +13,12 @@ from typing import Any
 from core.approvals.binding import bind
 from core.config import Config
 from core.elevated.placement import Placed, place
+from core.execsec.allowlist import runs_anything
 from core.execsec.decide import ExecJudgement, decide, fallback_allows
 from core.execsec.policy import ExecPolicy, effective
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
-from core.model.command import CommandFacts, Placement
+from core.model.command import CommandFacts, FileIdentity, Placement
 from core.model.decision import Decision, Effect, Layer, strictest
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.session import SessionKey
@@ -139,7 +141,7 @@ class Judge:
             case.placed.placement,
             case.facts,
             judgement.satisfied_by if judgement else (),
-            judgement.always if judgement else AlwaysOffer(),
+            _kept_in_check(judgement.always, case.bound) if judgement else AlwaysOffer(),
         )
 
     def fallback_allows(self, case: Case, learned: Sequence[AllowlistEntry]) -> bool:
@@ -219,13 +221,34 @@ class Judge:
             placement=placed.placement,
             plan=plan,
             executables=executables,
+            scripts=self._scripts(facts, cwd) if facts else (),
         )
+
+    def _scripts(self, facts: CommandFacts, cwd: str) -> tuple[tuple[str, FileIdentity], ...]:
+        """Look at every file that a program which runs anything is given: its text may be what runs."""
+        given = [
+            posixpath.join(segment.cwd or cwd, word.value)
+            for segment in facts.segments
+            if segment.words and runs_anything(segment)
+            for word in segment.words[1:]
+            if word.literal and word.value and not word.value.startswith("-")
+        ]
+        looked = ((path, self._resolver.file(path)) for path in dict.fromkeys(given))
+        return tuple((path, identity) for path, identity in looked if identity)
 
 
 def _case(
     call: ToolCall, tool: Decision, placed: Placed, bound: BoundCommand, problem: Decision | None
 ) -> Case:
     return Case(call, tool, placed, bound, bind(bound), problem=problem)
+
+
+def _kept_in_check(always: AlwaysOffer, bound: BoundCommand) -> AlwaysOffer:
+    """Withhold Always where others can change a script that it runs: entries pin programs only."""
+    changeable = next((path for path, identity in bound.scripts if identity.sha256), None)
+    if changeable is None or not always.entries:
+        return always
+    return AlwaysOffer(why=f"never remembered: {changeable} is run by it and can be changed by others")
 
 
 def _exec_problem(rule: str, reason: str) -> Decision:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from core.model.allowlist import AllowlistEntry
 from core.model.card import Card
-from core.model.command import Executable, Placement
+from core.model.command import Executable, FileIdentity, Placement
 from core.model.plan import RunOrder, RunResult
 from core.model.request import (
     AgentRecord,
@@ -38,6 +38,10 @@ class Resolver(Protocol):
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         """Find a program as execvp would: a bare name on `path`, a name with a slash relative to `cwd`."""
+        ...
+
+    def file(self, path: str) -> FileIdentity | None:
+        """Tell a regular file from every other, by its content too where others can write it."""
         ...
 
     def real_directory(self, path: str) -> str | None:

@@ -27,6 +27,16 @@ class FilesystemResolver:
         looked = (self._look(name, place) for place in _places(name, path, cwd))
         return next(filter(None, looked), None)
 
+    def file(self, path: str) -> FileIdentity | None:
+        """Tell a regular file from every other."""
+        try:
+            found, real, status = _resolved(path)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            return self._identity(real, status, trusted=_only_root_changes(found, real))
+        except (OSError, ValueError):
+            return None
+
     def real_directory(self, path: str) -> str | None:
         """Return the real path of an existing directory, or None."""
         try:
@@ -42,19 +52,20 @@ class FilesystemResolver:
             return None
 
     def _found(self, name: str, place: str) -> Executable | None:
-        found = _directory_resolved(place)
-        real = posixpath.realpath(found, strict=True)
-        status = _status(real)
+        found, real, status = _resolved(place)
         if not _is_program(status):
             return None
-        trusted = all(_only_root_writes(step) for step in _ways(found, real))
-        digest = None if trusted else self._digest(real, status)
-        if not trusted and digest is None:
+        trusted = _only_root_changes(found, real)
+        identity = self._identity(real, status, trusted=trusted)
+        if not trusted and identity.sha256 is None:
             return None
-        identity = FileIdentity(
+        return Executable(name, found, real, identity, trusted)
+
+    def _identity(self, real: str, status: os.stat_result, *, trusted: bool) -> FileIdentity:
+        digest = None if trusted else self._digest(real, status)
+        return FileIdentity(
             status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, digest
         )
-        return Executable(name, found, real, identity, trusted)
 
     def _digest(self, real: str, seen: os.stat_result) -> str | None:
         """Hash the file that was looked at; one too large, or exchanged meanwhile, counts as not found."""
@@ -84,6 +95,16 @@ def _status(path: str) -> os.stat_result:
 
 def _is_program(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
+
+
+def _resolved(place: str) -> tuple[str, str, os.stat_result]:
+    found = _directory_resolved(place)
+    real = posixpath.realpath(found, strict=True)
+    return found, real, _status(real)
+
+
+def _only_root_changes(found: str, real: str) -> bool:
+    return all(_only_root_writes(step) for step in _ways(found, real))
 
 
 def _directory_resolved(place: str) -> str:

@@ -37,6 +37,7 @@ def bind(bound: BoundCommand) -> Binding:
         "stdin": bound.stdin,
         "placement": bound.placement.value,
         "executables": [[e.path, e.real_path, e.identity.to_json()] for e in bound.executables],
+        "scripts": [[path, identity.to_json()] for path, identity in bound.scripts],
     }
     digests = {name: _digest(value) for name, value in parts.items()}
     digests["plan"] = _plan_digest(bound.plan)
@@ -48,7 +49,8 @@ def reverify(order: RunOrder, resolver: Resolver) -> None:
     """Look at the programs again and compute the binding anew; raises BindingMismatch naming what changed."""
     found = tuple(_look_again(executable, resolver) for executable in order.bound.executables)
     present = tuple(executable for executable in found if executable is not None)
-    changed = order.expected.changed(bind(replace(order.bound, executables=present)))
+    scripts = tuple((path, again) for path, _ in order.bound.scripts if (again := resolver.file(path)))
+    changed = order.expected.changed(bind(replace(order.bound, executables=present, scripts=scripts)))
     if changed:
         raise BindingMismatch(changed)
 

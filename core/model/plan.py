@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from core.model.command import Executable, Placement
+from core.model.command import Executable, FileIdentity, Placement
 
 
 class WorkspaceAccess(StrEnum):
@@ -73,6 +73,7 @@ class BoundCommand:
     placement: Placement
     plan: SandboxPlan
     executables: tuple[Executable, ...]
+    scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
 
 
 @dataclass(frozen=True, slots=True)
