@@ -41,6 +41,8 @@ NOT_ENFORCED_YET = MappingProxyType(
         "approvals.exec.targets": "every channel shows every question",
         "approvals.exec.approvers": "whoever can open the page or the terminal decides",
         "approvals.exec.localPrompt": "the terminal always asks",
+        "approvals.exec.cleanupAfterResolve": "messages are edited, never deleted",
+        "approvals.notices": "no notices are sent",
         "sandboxing.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "sandboxing.docker": "there are no containers",
         "channels.telegram": "nothing is sent there",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re2
 from pydantic import Field, field_validator, model_validator
 
 from core.config.choices import AskFallback, AskMode, ExecHost, ExecSecurity, Unanalysable
+from core.config.expressions import re2_fault
 from core.config.section import AbsolutePath, NonEmpty, Section
 from core.model.command import Placement
 
@@ -21,14 +21,9 @@ class AllowlistRule(Section):
     @field_validator("arg_pattern")
     @classmethod
     def _compiles(cls, text: str | None) -> str | None:
-        options = re2.Options()
-        options.log_errors = False
-        try:
-            re2.compile(text or "", options)
-        except re2.error as problem:
-            detail = problem.args[0]
-            reason = detail.decode(errors="replace") if isinstance(detail, bytes) else detail
-            raise ValueError(f"is no RE2 expression: {reason}") from None
+        fault = re2_fault(text or "")
+        if fault:
+            raise ValueError(f"is no RE2 expression: {fault}")
         return text
 
     @model_validator(mode="after")

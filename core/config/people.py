@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from core.config.expressions import delimited, re2_fault
 from core.config.section import NonEmpty, Secret, Section
 
+SHORTEST_WINDOW_MS = 1_000
+LONGEST_WINDOW_MS = 7 * 86_400_000
 
-class RouteTarget(Section):
-    """`approvals.exec.targets[]`: one place to ask in."""
+
+_PLACE = r"^((user|channel|thread):[A-Za-z0-9_.@+-][A-Za-z0-9_.@+:-]*|[A-Za-z0-9_.@+-]+)$"
+
+
+class ChatTarget(Section):
+    """One place to write to: `to` is `user:ID`, `channel:ID`, `thread:ID`, or an id alone."""
 
     channel: NonEmpty
-    to: NonEmpty
+    to: str = Field(pattern=_PLACE, max_length=128)
+
+
+class RouteTarget(ChatTarget):
+    """`approvals.exec.targets[]`: one place to ask in; its approvers replace the general ones there."""
+
+    approvers: tuple[NonEmpty, ...] = ()
+    timeout: int | None = Field(default=None, ge=SHORTEST_WINDOW_MS, le=LONGEST_WINDOW_MS)
 
 
 class ExecApprovals(Section):
@@ -23,16 +37,49 @@ class ExecApprovals(Section):
     mode: Literal["session", "targets", "both"] = "session"
     agent_filter: tuple[NonEmpty, ...] = ()
     session_filter: tuple[NonEmpty, ...] = ()
-    timeout: int = Field(default=120_000, ge=1_000, le=7 * 86_400_000)
+    timeout: int = Field(default=120_000, ge=SHORTEST_WINDOW_MS, le=LONGEST_WINDOW_MS)
     approvers: tuple[NonEmpty, ...] = ()
     targets: tuple[RouteTarget, ...] = ()
     local_prompt: Literal["auto", "always", "never"] = "auto"
+    cleanup_after_resolve: bool = False
+
+    @field_validator("session_filter")
+    @classmethod
+    def _compile(cls, filters: tuple[str, ...]) -> tuple[str, ...]:
+        for text in filters:
+            expression = delimited(text)
+            fault = "it is empty" if expression == "" else expression and re2_fault(expression)
+            if fault:
+                raise ValueError(f"{text!r} is no RE2 expression: {fault}")
+        return filters
+
+    @field_validator("targets")
+    @classmethod
+    def _each_place_once(cls, targets: tuple[RouteTarget, ...]) -> tuple[RouteTarget, ...]:
+        places = [(target.channel, target.to) for target in targets]
+        for index, place in enumerate(places):
+            first = places.index(place)
+            if first != index:
+                raise ValueError(f"[{index}] is the same place as [{first}]; keep one")
+        return targets
+
+
+class NoticeSettings(Section):
+    """`approvals.notices`: what is told without being asked, besides in the chat of the session."""
+
+    targets: tuple[ChatTarget, ...] = ()
+    denied: bool = True
+    security: bool = True
+    asked_elsewhere: bool = False
+    finished: bool = False
+    channel: bool = True
 
 
 class ApprovalSettings(Section):
     """`approvals`."""
 
     exec: ExecApprovals = ExecApprovals()
+    notices: NoticeSettings = NoticeSettings()
 
 
 class WebSettings(Section):
