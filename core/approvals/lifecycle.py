@@ -34,7 +34,8 @@ BY_POLICY = "policy"
 BY_TIME = "time"
 BY_DAEMON = "daemon"
 BY_OPERATOR = "operator"
-GRACE_MS = 15_000  # in which an asker can still come for a yes given in the last moment
+GRACE_MS = 15_000
+LAST_MOMENT_MS = 5_000  # in which the asker still starts what was allowed just before the deadline
 
 Channels = Iterable[str]
 
@@ -81,7 +82,7 @@ def reviewed(request: Request, review: Review, channels: Channels, now: int) -> 
     state = State.APPROVED if yes else State.DENIED
     settled = replace(request, state=state, resolution=resolution, ended_at=None if yes else now)
     if yes:
-        settled = replace(settled, deadline=max(request.deadline, now + GRACE_MS))
+        settled = replace(settled, deadline=max(request.deadline, now + LAST_MOMENT_MS))
     actor = f"person:{review.reviewer.channel}:{review.reviewer.id}"
     data = {"answer": review.answer.value, "name": review.reviewer.name, "reason": review.reason}
     event = _event(settled, now, "approval.approved" if yes else "approval.denied", actor, data)
