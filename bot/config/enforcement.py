@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from core.config import Agents, Config
+from core.elevated import senders
 from core.policy.catalog import GROUPS, TOOLS
 from core.policy.lists import unknown_entries
 
@@ -59,7 +60,7 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for pattern, meaning in NOT_ENFORCED_YET.items()
         for path in _set_paths(config, pattern.split("."), "")
     ]
-    return (*texts, *_unknown_names(config))
+    return (*texts, *_unknown_names(config), *_faulty_senders(config))
 
 
 def _set_paths(value: Any, parts: list[str], path: str) -> Iterator[str]:  # noqa: ANN401 - models and mappings
@@ -89,3 +90,23 @@ def _unknown_names(config: Config) -> Iterator[str]:
         near = difflib.get_close_matches(text.casefold(), sorted({*TOOLS, *GROUPS}), n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         yield f"{path}: {text!r} names no known tool or group, so it has no effect{hint}"
+
+
+def _faulty_senders(config: Config) -> Iterator[str]:
+    for path, patterns in _sender_lists(config):
+        for index, text in enumerate(patterns):
+            try:
+                senders.parse(text)
+            except ValueError as fault:
+                yield f"{path}[{index}] names nobody: {fault}"
+
+
+def _sender_lists(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
+    approvals = config.approvals.exec
+    yield "approvals.exec.approvers", approvals.approvers
+    for index, target in enumerate(approvals.targets):
+        yield f"approvals.exec.targets[{index}].approvers", target.approvers
+    yield "tools.elevated.allowFrom", config.tools.elevated.allow_from
+    for name, agent in config.agents.by_id.items():
+        if agent.tools.elevated is not None:
+            yield f"agents.{name}.tools.elevated.allowFrom", agent.tools.elevated.allow_from
