@@ -40,6 +40,7 @@ from core.config.people import (
     RouteTarget,
     SlackSettings,
     TelegramSettings,
+    TelegramWebhook,
     TerminalSettings,
     WebSettings,
 )
@@ -108,6 +109,7 @@ __all__ = [
     "SubagentSettings",
     "SubagentTools",
     "TelegramSettings",
+    "TelegramWebhook",
     "TerminalSettings",
     "ToolLists",
     "ToolSettings",

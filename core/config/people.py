@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from core.config.expressions import delimited, re2_fault
 from core.config.section import NonEmpty, Secret, Section
@@ -98,11 +99,36 @@ class TerminalSettings(Section):
     enabled: Literal["auto", "never"] = "auto"
 
 
+class TelegramWebhook(Section):
+    """`channels.telegram.webhook`: Telegram calls `url`, and a proxy there passes it on to listen:port."""
+
+    listen: NonEmpty = "127.0.0.1"
+    port: int = Field(default=8718, ge=0, le=65_535)
+    url: Annotated[str, Field(pattern=r"^https://")]
+    secret: Annotated[SecretStr, Field(min_length=16, max_length=256)]
+
+    @field_validator("secret")
+    @classmethod
+    def _as_telegram_takes_it(cls, secret: SecretStr) -> SecretStr:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", secret.get_secret_value()):
+            raise ValueError("must have letters, digits, _ and - only, because Telegram takes no others")
+        return secret
+
+
 class TelegramSettings(Section):
-    """`channels.telegram`."""
+    """`channels.telegram`; `api_url` is the root of a Bot API server of one's own."""
 
     enabled: bool = True
     token: Secret
+    mode: Literal["polling", "webhook"] = "polling"
+    webhook: TelegramWebhook | None = None
+    api_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+
+    @model_validator(mode="after")
+    def _webhook_is_described(self) -> Self:
+        if self.mode == "webhook" and self.webhook is None:
+            raise ValueError("mode webhook needs webhook.url and webhook.secret")
+        return self
 
 
 class DiscordSettings(Section):

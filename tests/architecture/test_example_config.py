@@ -73,7 +73,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Config:
     file = tmp_path_factory.mktemp("config") / "all.yaml"
     file.write_text(uncommented(TEXT), "utf-8")
     names = re.findall(r"\$\{(SAYSO_\w+)\}", TEXT)
-    return load([file], env=dict.fromkeys(names, "secret")).config
+    return load([file], env=dict.fromkeys(names, "a-secret-of-the-test")).config
 
 
 @pytest.mark.parametrize("model", sorted(models(), key=lambda model: model.__name__))

@@ -1,0 +1,180 @@
+"""Cards as Telegram messages: pure. Texts of others stand in CODE and PRE, where no client links anything.
+
+Lengths and offsets count UTF-16 units, as Telegram does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from telegram import InlineKeyboardButton, InlineKeyboardMarkup
+
+from adapters.channels.telegram.text import LONGEST, Message, Text, fit, visible
+from core.display import Elided, time_left
+from core.model.card import Card
+from core.model.chat import Notice, NoticeKind, Verb
+from core.model.request import State
+
+_COMMAND_ASKED, _COMMAND_ASKED_LINES = 1_700, 30
+_COMMAND_PAST, _COMMAND_PAST_LINES = 900, 12
+_OUTPUT, _OUTPUT_LINES = 700, 24
+_OFFERS_ALWAYS = ":a"
+
+_HEADS = {
+    State.WAITING: "❓ Asks to run",
+    State.APPROVED: "✅ Allowed",
+    State.RUNNING: "⏳ Running",
+    State.FINISHED: "✅ Ran",
+    State.FAILED: "❌ Failed",
+    State.DENIED: "⛔ Denied",
+    State.EXPIRED: "⌛ Expired",
+    State.WITHDRAWN: "↩ Withdrawn",
+    State.INTERRUPTED: "❌ Interrupted",
+    State.USED: "✅ Allowed",
+}
+_KINDS = {
+    NoticeKind.DENIED: "⛔ Denied",
+    NoticeKind.SECURITY: "🚨 Security",
+    NoticeKind.ASKED_ELSEWHERE: "❓ Asked elsewhere",
+    NoticeKind.FINISHED: "🏁 Finished",
+    NoticeKind.CHANNEL: "🔌 Channel",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A card as a message; what had to be left out of it must be viewed before it is allowed."""
+
+    message: Message
+    elided: bool
+
+
+def render(card: Card, now: int) -> Rendered:
+    """Render a card as it stands."""
+    return _asked(card, now) if card.waits else _past(card)
+
+
+def keyboard(card: Card, nonce: str, *, view_first: bool) -> InlineKeyboardMarkup | None:
+    """Return the buttons of a card; none once it is decided."""
+    if not card.waits:
+        return None
+    if view_first:
+        return _view_keyboard(nonce, offers_always=card.offers_always)
+    return answer_keyboard(nonce, offers_always=card.offers_always)
+
+
+def answer_keyboard(nonce: str, *, offers_always: bool) -> InlineKeyboardMarkup:
+    """Return Allow once, Always allow where it is offered, and Deny."""
+    once = InlineKeyboardButton("Allow once", callback_data=f"{Verb.ALLOW_ONCE}:{nonce}")
+    always = InlineKeyboardButton("Always allow", callback_data=f"{Verb.ALLOW_ALWAYS}:{nonce}")
+    return InlineKeyboardMarkup([[once, always] if offers_always else [once], [_deny(nonce)]])
+
+
+def notice_message(notice: Notice) -> Message:
+    """Render a notice."""
+    text = Text()
+    text.bold(_KINDS[notice.kind]).add("\n")
+    text.words(fit(visible(notice.text, multiline=True), LONGEST - 100).text)
+    if notice.request_id:
+        text.add("\n").code(visible(notice.request_id[:8]))
+    return text.message()
+
+
+def reply_message(words: str) -> tuple[Message, bool]:
+    """Render an answer, and tell whether something had to be left out."""
+    shown = fit(visible(words, multiline=True), LONGEST)
+    return Text().words(shown.text).message(), bool(shown.omitted)
+
+
+def _view_keyboard(nonce: str, *, offers_always: bool) -> InlineKeyboardMarkup:
+    # Which buttons come next travels with this one, so that it works after a restart too.
+    data = f"{Verb.VIEW_ALL}:{nonce}{_OFFERS_ALWAYS if offers_always else ''}"
+    return InlineKeyboardMarkup([[InlineKeyboardButton("View all", callback_data=data)], [_deny(nonce)]])
+
+
+def _deny(nonce: str) -> InlineKeyboardButton:
+    return InlineKeyboardButton("Deny", callback_data=f"{Verb.DENY}:{nonce}")
+
+
+def _asked(card: Card, now: int) -> Rendered:
+    text = Text()
+    command = _cut(card.command, _COMMAND_ASKED, _COMMAND_ASKED_LINES)
+    facts = [(label, fit(visible(value), most)) for label, value, most in _facts(card)]
+    elided = bool(command.omitted) or any(value.omitted for _, value in facts)
+    _head(text, card)
+    _block(text, command)
+    for label, value in facts:
+        text.bold(label).add(" ").code(value.text).add("\n")
+    text.bold("Until").add(f" {_moment(card.deadline)} · {time_left(card.deadline - now)} at posting\n")
+    if elided:
+        text.add("Something is left out here: view all of it, then the Allow buttons appear.\n")
+    else:
+        text.bold("Or").add(" ").code(f"/approve {visible(card.short_id)}").add("\n")
+    text.bold("Id").add(" ").code(visible(card.short_id))
+    return Rendered(text.message(), elided)
+
+
+def _past(card: Card) -> Rendered:
+    text = Text()
+    _head(text, card)
+    _block(text, _cut(card.command, _COMMAND_PAST, _COMMAND_PAST_LINES))
+    text.bold("Where").add(" ").code(fit(visible(_where(card)), 300).text).add("\n")
+    if card.decided:
+        text.code(fit(visible(card.decided), 400).text).add("\n")
+    if card.decided_at is not None:
+        text.add(f"{_moment(card.decided_at)}\n")
+    if card.outcome is not None:
+        text.code(fit(visible(card.outcome.line), 300).text).add("\n")
+        for label, output in (("Output", card.outcome.stdout), ("Errors", card.outcome.stderr)):
+            if output:
+                text.bold(label).add("\n")
+                _block(text, _cut(output, _OUTPUT, _OUTPUT_LINES))
+    text.bold("Id").add(" ").code(visible(card.short_id))
+    return Rendered(text.message(), elided=False)
+
+
+def _head(text: Text, card: Card) -> None:
+    if card.on_host:
+        text.bold("🟥 HOST").add(": on this machine itself, outside the sandbox\n")
+    text.bold(_HEADS[card.state]).add(" · ").code(fit(visible(card.agent), 80).text).add("\n")
+
+
+def _facts(card: Card) -> Iterator[tuple[str, str, int]]:
+    yield "Where", _where(card), 300
+    yield "Session", card.session, 150
+    yield "Why", card.reason, 350
+    yield "Rule", f"{card.rule}, written in {card.written}", 250
+    if card.env:
+        yield "Env", "  ".join(f"{name}={value}" for name, value in card.env), 400
+    if card.offers_always:
+        yield "Always would remember", ", ".join(card.always), 350
+    else:
+        yield "Always is not offered", card.always_why or "nothing here can be remembered", 250
+
+
+def _where(card: Card) -> str:
+    return f"{card.cwd} {'on' if card.on_host else 'in'} the {card.placement}"
+
+
+def _block(text: Text, shown: Elided) -> None:
+    text.pre(shown.head)
+    if shown.omitted:
+        text.add(f"\n… {shown.omitted:,} characters left out here …\n").pre(shown.tail)
+    text.add("\n")
+
+
+def _cut(value: str, units: int, lines: int) -> Elided:
+    """Shorten by lines too: many empty ones would push the end of a command out of sight."""
+    value = visible(value, multiline=True)
+    rows = value.split("\n")
+    if len(rows) <= lines:
+        return fit(value, units)
+    head, tail = "\n".join(rows[: lines * 2 // 3]), "\n".join(rows[-(lines // 3) :])
+    head, tail = fit(head, units * 2 // 3).head, fit(tail[::-1], units // 3).head[::-1]
+    return Elided(head, len(value) - len(head) - len(tail), tail)
+
+
+def _moment(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%H:%M:%S} UTC"
