@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,16 +25,20 @@ from bot.home import Home, operator_token, write_secret
 from bot.site import survey
 from bot.version import version
 from core.approvals import lifecycle
+from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
 from core.approvals.ledger import Ledger
-from core.approvals.service import Approvals
+from core.approvals.routes import Route, routes_for
+from core.approvals.service import Approvals, Routes
+from core.config import Config
 from core.console import Daemon, OperatorConsole
 from core.credentials import Credentials
 from core.errors import StartError
 from core.gate import Gate
 from core.judge import Judge, Site
 from core.model.command import Placement
-from core.model.request import AuditEvent, State
+from core.model.principal import Reviewer
+from core.model.request import AuditEvent, Request, State
 from core.ports import Channel, Clock, Runner, Store
 from core.runs import Runs
 
@@ -58,29 +62,25 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     ledger = Ledger(store)
     stack.push_async_callback(ledger.close)
 
-    names = tuple(channel.name for channel in channels)
-    approvals = Approvals(ledger, store, clock, lambda: names, loaded.secrets)
+    opened: list[str] = []
+    approvals = Approvals(ledger, store, clock, _routes(config, opened), loaded.secrets)
     site = survey(config, home.path, loaded.protected_paths)
     judge = Judge(config, site, FilesystemResolver())
-    runs = Runs(ledger, clock, approvals.routes)
+    runs = Runs(ledger, clock)
     gate = Gate(judge, approvals, ledger, store, runs, _runners(home, site), clock, loaded.where)
+    page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
+    daemon = Daemon(_status(home, opened, clock), page.link if page else None, loaded.where)
+    console = OperatorConsole(store, approvals, ledger, runs, credentials, judge, clock, daemon)
+    desk = Conversation(approvals, store, clock, _switches(config, console))
 
     await _recover(store, ledger, approvals, clock)
-    page = await _open_channels(stack, channels, store, ledger, approvals, clock)
+    for channel in channels:
+        courier = Courier(channel, store, desk, clock)
+        if await _open(stack, channel, courier, desk, ledger):
+            opened.append(channel.name)
     await stack.enter_async_context(_task(approvals.keep_deadlines(gate.fallback), "deadlines"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
 
-    status = _status(home, channels, clock)
-    console = OperatorConsole(
-        store,
-        approvals,
-        ledger,
-        runs,
-        credentials,
-        judge,
-        clock,
-        Daemon(status, page.link if page else None, loaded.where),
-    )
     ingress = UnixSocketIngress(socket, credentials, gate, console)
     await ingress.open()
     stack.push_async_callback(ingress.close)
@@ -112,28 +112,50 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
     for request in await store.in_states(State.RUNNING):
         why = "the daemon ended while it ran"
         kill_leftovers(request.id)
-        await ledger.commit(lifecycle.interrupted(request, why, approvals.routes(), clock.now()))
+        await ledger.commit(lifecycle.interrupted(request, why, clock.now()))
     await approvals.recover()
 
 
-async def _open_channels(
-    stack: AsyncExitStack,
-    channels: list[Channel],
-    store: Store,
-    ledger: Ledger,
-    approvals: Approvals,
-    clock: Clock,
-) -> WebChannel | None:
-    page = None
-    for channel in channels:
-        await channel.open(approvals)
-        stack.push_async_callback(channel.close)
-        courier = Courier(channel, store, approvals, clock)
-        await courier.tell_again()
-        ledger.on_commit.append(courier.wake)
-        await stack.enter_async_context(_task(courier.run(), f"courier-{channel.name}"))
-        page = channel if isinstance(channel, WebChannel) else page
-    return page
+def _routes(config: Config, opened: Sequence[str]) -> Routes:
+    def routes(request: Request) -> tuple[Route, ...]:
+        return routes_for(
+            config.approvals.exec,
+            agent=request.call.agent,
+            session=request.call.session,
+            open_channels=opened,
+        )
+
+    return routes
+
+
+def _switches(config: Config, console: OperatorConsole) -> Switches:
+    async def lock(reviewer: Reviewer) -> str:
+        return str((await console.set_locked(locked=True, reviewer=reviewer))["text"])
+
+    async def status() -> str:
+        now = await console.status()
+        locked = "locked" if now["locked"] else "not locked"
+        return f"Sayso {now['version']}: {now['waiting']} waiting, {now['running']} running, {locked}"
+
+    return Switches(lock, status, config.tools.elevated.allow_from)
+
+
+async def _open(
+    stack: AsyncExitStack, channel: Channel, courier: Courier, desk: Conversation, ledger: Ledger
+) -> bool:
+    """Open a channel and serve it; a chat that cannot be reached is told of, and the others carry on."""
+    try:
+        await channel.open(desk)
+    except StartError as error:
+        if not channel.keeps_copies:
+            raise
+        log.error("%s is not used: %s", channel.name, error)  # noqa: TRY400 - a sentence, not a fault of ours
+        return False
+    stack.push_async_callback(channel.close)
+    await courier.tell_again()
+    ledger.on_commit.append(courier.wake)
+    await stack.enter_async_context(_task(courier.run(), f"courier-{channel.name}"))
+    return True
 
 
 @asynccontextmanager
@@ -154,7 +176,7 @@ def _report_fault(task: asyncio.Task[None]) -> None:
         log.critical("%s ended by a fault: %r", task.get_name(), fault, exc_info=fault)
 
 
-def _status(home: Home, channels: list[Channel], clock: Clock) -> Any:  # noqa: ANN401 - a closure for Daemon
+def _status(home: Home, opened: Sequence[str], clock: Clock) -> Any:  # noqa: ANN401 - a closure for Daemon
     started = clock.monotonic()
 
     def status() -> dict[str, Any]:
@@ -163,7 +185,7 @@ def _status(home: Home, channels: list[Channel], clock: Clock) -> Any:  # noqa: 
             "pid": os.getpid(),
             "home": str(home.path),
             "uptimeSeconds": int(clock.monotonic() - started),
-            "channels": [channel.name for channel in channels],
+            "channels": list(opened),
         }
 
     return status

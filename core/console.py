@@ -101,7 +101,9 @@ class OperatorConsole:
             "verdict": request.verdict,
             "always": {"words": list(request.always.words), "why": request.always.why},
             "binding": request.binding.digest,
-            "copies": [{"channel": channel, "ref": ref} for channel, ref in copies],
+            "copies": [
+                {"channel": kept.copy.channel, "place": kept.copy.place, "ref": kept.ref} for kept in copies
+            ],
             "record": record,
         }
 

@@ -161,7 +161,7 @@ class Gate:
         return await self._follow(asked.request_id, observer)
 
     async def _put_to_people(self, request: Request) -> Outcome:
-        if not self._approvals.routes():
+        if not self._approvals.routes(request):
             return await self._overrule(request, NO_ROUTE)
         asked = await self._approvals.ask(request)
         return outcome_of(asked) if asked else await self._barred(request)
@@ -185,7 +185,7 @@ class Gate:
         why = f"it was approved, but by now {verdict.decision.reason}"
         if changed:
             why = str(BindingMismatch(changed))
-        refusal = lifecycle.mismatched(request, why, self._approvals.routes(), self._clock.now())
+        refusal = lifecycle.mismatched(request, why, self._clock.now())
         await self._ledger.commit(refusal)
         return outcome_of(await self._store.request(request.id) or refusal.request)
 

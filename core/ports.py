@@ -7,6 +7,7 @@ from typing import Protocol
 
 from core.model.allowlist import AllowlistEntry
 from core.model.card import Card
+from core.model.chat import Notice, Press, Reply, Typed
 from core.model.command import Executable, FileIdentity, Placement
 from core.model.plan import RunOrder, RunResult
 from core.model.request import (
@@ -14,6 +15,8 @@ from core.model.request import (
     AuditEvent,
     ChainedEvent,
     Change,
+    Copy,
+    KeptCopy,
     OutboxMessage,
     Request,
     Review,
@@ -149,10 +152,14 @@ class CredentialStore(Protocol):
 
 
 class OutboxStore(Protocol):
-    """Messages to channels that must not be lost."""
+    """Messages to channels that must not be lost, and the copies of requests that they make."""
+
+    async def post(self, *messages: OutboxMessage) -> None:
+        """Keep messages that belong to no request's change."""
+        ...
 
     async def due(self, channel: str, now: int, limit: int) -> tuple[OutboxMessage, ...]:
-        """Return what is due for this channel, in order, at most one per request."""
+        """Return what is due for this channel, in order, at most one per copy; notices wait for nothing."""
         ...
 
     async def next_due(self, channel: str) -> int | None:
@@ -171,8 +178,16 @@ class OutboxStore(Protocol):
         """Give a message up for good, and record that."""
         ...
 
-    async def copies(self, request_id: str) -> tuple[tuple[str, str], ...]:
-        """Return (channel, ref) of every copy of a request that was posted."""
+    async def copies(self, request_id: str) -> tuple[KeptCopy, ...]:
+        """Return every copy of a request, posted or not yet."""
+        ...
+
+    async def copy_by_nonce(self, nonce: str) -> KeptCopy | None:
+        """Return the copy whose buttons carry this nonce."""
+        ...
+
+    async def note_ref(self, copy: Copy, ref: str) -> None:
+        """Keep the ref of a copy whose delivery had remained unclear, once the platform has told it."""
         ...
 
 
@@ -251,26 +266,43 @@ class ReviewDesk(Protocol):
         ...
 
 
+class ChatDesk(ReviewDesk, Protocol):
+    """What a chat may ask of the core besides; it passes the replies on."""
+
+    async def press(self, press: Press) -> Reply:
+        """Take a pressed button; who pressed, and where, is checked here."""
+        ...
+
+    async def typed(self, typed: Typed) -> Reply | None:
+        """Take a typed message; None where it is none of our commands."""
+        ...
+
+
 class Channel(Protocol):
     """A place where people review.
 
     `name` is its key in the configuration. `keeps_copies` is true where messages outlive the daemon; the
-    others are told again of everything that waits when the daemon starts.
+    others are told again of everything that waits when the daemon starts. Deliveries raise DeliveryError,
+    DeliveryUnclear or DeliveryRefused where they do not arrive.
     """
 
     name: str
     keeps_copies: bool
 
-    async def open(self, desk: ReviewDesk) -> None:
+    async def open(self, desk: ChatDesk) -> None:
         """Connect; raises StartError where it cannot."""
         ...
 
-    async def post(self, card: Card) -> str:
-        """Show a card and return a reference by which its copy can be updated."""
+    async def post(self, card: Card, place: str, nonce: str) -> str:
+        """Show a card whose buttons carry the nonce; returns a reference by which its copy can be updated."""
         ...
 
-    async def update(self, ref: str, card: Card) -> None:
+    async def update(self, card: Card, place: str, ref: str) -> None:
         """Show in an earlier copy what the card says now."""
+        ...
+
+    async def notify(self, notice: Notice, place: str) -> None:
+        """Tell something that asks nothing."""
         ...
 
     async def close(self) -> None:

@@ -42,10 +42,9 @@ class _Run:
 class Runs:
     """Starts runs, lets others watch them, ends them."""
 
-    def __init__(self, ledger: Ledger, clock: Clock, routes: Routes) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._routes = routes
         self._live: dict[str, _Run] = {}
         self._all: set[_Run] = set()
 
@@ -150,12 +149,10 @@ class Runs:
         return await runner.run(order, self)
 
     def _finish(self, run: _Run, result: RunResult) -> Change:
-        return lifecycle.finished(run.request, result, self._routes(), self._clock.now())
+        return lifecycle.finished(run.request, result, self._clock.now())
 
-    def _ending(
-        self, step: Callable[[Request, str, tuple[str, ...], int], Change], run: _Run, why: str
-    ) -> Change:
-        return step(run.request, why, self._routes(), self._clock.now())
+    def _ending(self, step: Callable[[Request, str, int], Change], run: _Run, why: str) -> Change:
+        return step(run.request, why, self._clock.now())
 
     async def _keep(self, run: _Run, change: Change) -> None:
         """Record the end; a full disk is waited out, because the end of a run must not be lost."""

@@ -1,54 +1,96 @@
-"""Messages to channels, kept until they were delivered, in order for each request."""
+"""Messages to channels, kept until they were delivered, in order for each copy; and the copies themselves."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
 
 from adapters.stores.codec import shown_text
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
-from core.model.request import AuditEvent, MessageKind, OutboxMessage
+from core.model.chat import Notice, NoticeKind
+from core.model.request import AuditEvent, Copy, KeptCopy, MessageKind, OutboxMessage, Request
 
 # An update shows what the card says when it is delivered, so a later one makes an earlier one needless.
-_COALESCE = "DELETE FROM outbox WHERE channel = ? AND request_id = ? AND kind = 'update'"
-_ENQUEUE = "INSERT INTO outbox (channel, kind, request_id, due_at, attempts) VALUES (?, ?, ?, ?, ?)"
+_COALESCE = """
+    DELETE FROM outbox WHERE channel = ? AND place = ? AND request_id = ? AND kind = 'update'
+"""
+_ENQUEUE = """
+    INSERT INTO outbox (channel, place, kind, request_id, notice, due_at, attempts)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
 _HEADS = """
-    FROM outbox AS message WHERE channel = :channel AND id = (
-        SELECT min(id) FROM outbox WHERE channel = :channel AND request_id = message.request_id)
+    FROM outbox AS message WHERE channel = :channel AND (kind = 'notice' OR id = (
+        SELECT min(id) FROM outbox
+        WHERE channel = :channel AND place = message.place AND request_id = message.request_id
+              AND kind != 'notice'))
 """
 _DUE = f"""
-    SELECT channel, kind, request_id, due_at, attempts, id {_HEADS} AND due_at <= :now
-    ORDER BY id LIMIT :limit
+    SELECT channel, place, kind, coalesce(request_id, ''), notice, due_at, attempts, id
+    {_HEADS} AND due_at <= :now ORDER BY id LIMIT :limit
 """
 _FAILED = "UPDATE outbox SET attempts = attempts + 1, due_at = ?, error = ? WHERE id = ?"
 _REMOVE = "DELETE FROM outbox WHERE id = ?"
-_COPY = """
-    INSERT INTO copies (request_id, channel, ref) VALUES (?, ?, ?)
-    ON CONFLICT (request_id, channel, ref) DO NOTHING
-"""
-_COPIES = "SELECT channel, ref FROM copies WHERE request_id = ? ORDER BY id"
+_PLAN_COPY = "INSERT INTO copies (request_id, channel, place, nonce) VALUES (?, ?, ?, ?)"
+_COPIES = "SELECT request_id, channel, place, nonce, ref FROM copies"
+
+
+def plan_copies(connection: sqlite3.Connection, request: Request) -> None:
+    """Keep, with a new request, where it will be shown and what its buttons will carry."""
+    rows = [(request.id, copy.channel, copy.place, copy.nonce) for copy in request.copies]
+    connection.executemany(_PLAN_COPY, rows)
 
 
 def enqueue(connection: sqlite3.Connection, messages: Iterable[OutboxMessage]) -> None:
     """Add messages inside the transaction that is open."""
     for message in messages:
         if message.kind is MessageKind.UPDATE:
-            connection.execute(_COALESCE, (message.channel, message.request_id))
-        values = (message.channel, message.kind, message.request_id, message.due_at, message.attempts)
-        connection.execute(_ENQUEUE, values)
+            connection.execute(_COALESCE, (message.channel, message.place, message.request_id))
+        connection.execute(
+            _ENQUEUE,
+            (
+                message.channel,
+                message.place,
+                message.kind,
+                message.request_id or None,
+                json.dumps(asdict(message.notice)) if message.notice else None,
+                message.due_at,
+                message.attempts,
+            ),
+        )
 
 
-def _message(row: tuple[str, str, str, int, int, int]) -> OutboxMessage:
-    channel, kind, request_id, due_at, attempts, number = row
-    return OutboxMessage(channel, MessageKind(kind), request_id, due_at, attempts, number)
+def _message(row: tuple[Any, ...]) -> OutboxMessage:
+    channel, place, kind, request_id, notice, due_at, attempts, number = row
+    return OutboxMessage(
+        channel, MessageKind(kind), request_id, due_at, place, _notice(notice), attempts, number
+    )
+
+
+def _notice(text: str | None) -> Notice | None:
+    if text is None:
+        return None
+    kept = json.loads(text)
+    return Notice(NoticeKind(kept["kind"]), kept["text"], kept["request_id"])
+
+
+def _copy(row: tuple[str, str, str, str, str | None]) -> KeptCopy:
+    request_id, channel, place, nonce, ref = row
+    return KeptCopy(request_id, Copy(channel, place, nonce), ref)
 
 
 class SqliteOutbox(Part):
     """OutboxStore over SQLite."""
 
+    async def post(self, *messages: OutboxMessage) -> None:
+        """Keep messages that belong to no request's change."""
+        await self._database.write(lambda connection: enqueue(connection, messages))
+
     async def due(self, channel: str, now: int, limit: int) -> tuple[OutboxMessage, ...]:
-        """Return what is due for this channel, in order, at most one per request."""
+        """Return what is due for this channel, in order, at most one per copy; notices wait for nothing."""
         values = {"channel": channel, "now": now, "limit": max(0, limit)}
         rows = await self._database.read(lambda connection: connection.execute(_DUE, values).fetchall())
         return tuple(map(_message, rows))
@@ -63,11 +105,13 @@ class SqliteOutbox(Part):
 
     async def delivered(self, message: OutboxMessage, ref: str | None) -> None:
         """Forget a message that arrived; keep `ref`, by which its copy can be updated."""
+        where = (message.request_id, message.channel, message.place)
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(_REMOVE, (message.id,))
             if ref is not None and message.kind is MessageKind.POST:
-                connection.execute(_COPY, (message.request_id, message.channel, ref))
+                sql = "UPDATE copies SET ref = ? WHERE request_id = ? AND channel = ? AND place = ?"
+                connection.execute(sql, (ref, *where))
 
         await self._database.write(work)
 
@@ -80,11 +124,13 @@ class SqliteOutbox(Part):
         """Give a message up for good, and record that, dated when the last try was due."""
         data = {
             "channel": message.channel,
+            "place": message.place,
             "message": message.kind.value,
             "attempts": message.attempts,
             "error": error,
         }
-        event = AuditEvent(message.due_at, "message.dropped", "sayso", message.request_id, data)
+        about = message.request_id or None
+        event = AuditEvent(message.due_at, "message.dropped", "sayso", about, data)
 
         def work(connection: sqlite3.Connection) -> None:
             if connection.execute(_REMOVE, (message.id,)).rowcount == 1:
@@ -92,9 +138,21 @@ class SqliteOutbox(Part):
 
         await self._database.write(work)
 
-    async def copies(self, request_id: str) -> tuple[tuple[str, str], ...]:
-        """Return (channel, ref) of every copy of a request that was posted."""
-        rows = await self._database.read(
-            lambda connection: connection.execute(_COPIES, (request_id,)).fetchall()
-        )
-        return tuple((channel, ref) for channel, ref in rows)
+    async def copies(self, request_id: str) -> tuple[KeptCopy, ...]:
+        """Return every copy of a request, posted or not yet."""
+        sql = f"{_COPIES} WHERE request_id = ? ORDER BY id"
+        rows = await self._database.read(lambda connection: connection.execute(sql, (request_id,)).fetchall())
+        return tuple(map(_copy, rows))
+
+    async def copy_by_nonce(self, nonce: str) -> KeptCopy | None:
+        """Return the copy whose buttons carry this nonce."""
+        if not nonce or not nonce.isascii():
+            return None
+        sql = f"{_COPIES} WHERE nonce = ?"
+        rows = await self._database.read(lambda connection: connection.execute(sql, (nonce,)).fetchall())
+        return next(map(_copy, rows), None)
+
+    async def note_ref(self, copy: Copy, ref: str) -> None:
+        """Keep the ref of a copy whose delivery had remained unclear, once the platform has told it."""
+        sql = "UPDATE copies SET ref = ? WHERE nonce = ? AND ref IS NULL"
+        await self._database.write(lambda connection: connection.execute(sql, (ref, copy.nonce)))

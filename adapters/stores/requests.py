@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.stores.codec import load_request, request_row
 from adapters.stores.learned import keep_entries
-from adapters.stores.outbox import enqueue
+from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
 from core.errors import StoreError
@@ -64,7 +64,10 @@ def _closed(connection: sqlite3.Connection, agent: str) -> bool:
 def _put(connection: sqlite3.Connection, change: Change) -> bool:
     row = request_row(change.request)
     if change.insert:
-        return connection.execute(_INSERT, row).rowcount == 1
+        if connection.execute(_INSERT, row).rowcount != 1:
+            return False
+        plan_copies(connection, change.request)
+        return True
     row["expect"] = json.dumps(sorted(change.expect))
     return connection.execute(_REPLACE, row).rowcount == 1
 

@@ -104,7 +104,7 @@ def _show(request: Json) -> None:
     )
     _show_outcome(request.get("outcome") or {})
     _show_rows("layers", [_layer(row) for row in (request.get("verdict") or {}).get("trace", ())])
-    _show_rows("messages", [f"{copy['channel']}  {copy['ref']}" for copy in request.get("copies", ())])
+    _show_rows("messages", [_copy(copy) for copy in request.get("copies", ())])
     _show_rows("record", [_event(event) for event in request.get("record", ())])
 
 
@@ -149,6 +149,11 @@ def _show_rows(title: str, rows: list[str]) -> None:
         print(f"\n{coloured(title, 'bold')}")
     for row in rows:
         print(f"  {shown(row)}")
+
+
+def _copy(copy: Json) -> str:
+    place = f" {copy['place']}" if copy["place"] else ""
+    return f"{copy['channel']}{place}  {'shown' if copy['ref'] else 'not shown yet'}"
 
 
 def _layer(row: Json) -> str:

@@ -6,8 +6,7 @@ import asyncio
 import logging
 import random
 
-from core.errors import StoreError
-from core.model.card import Card
+from core.errors import DeliveryRefused, DeliveryUnclear, StoreError
 from core.model.request import Change, MessageKind, OutboxMessage
 from core.ports import Channel, Clock, OutboxStore, ReviewDesk
 
@@ -40,11 +39,17 @@ class Courier:
         """Show everything that waits in a channel whose messages did not outlive the daemon."""
         if self._channel.keeps_copies:
             return
+        shown: set[str] = set()
         while stale := await self._outbox.due(self._channel.name, self._clock.now() + 2**40, BATCH):
             for message in stale:
-                await self._outbox.delivered(message, None)
+                card = await self._desk.card(message.request_id)
+                is_post = message.kind is MessageKind.POST and card is not None
+                ref = await self._channel.post(card, message.place, "") if is_post and card else None
+                await self._outbox.delivered(message, ref)
+                shown.add(message.request_id if is_post else "")
         for card in await self._desk.waiting():
-            await self._channel.post(card)
+            if card.request_id not in shown:
+                await self._channel.post(card, "", "")
 
     async def run(self) -> None:
         """Deliver until cancelled."""
@@ -72,24 +77,45 @@ class Courier:
             return
 
     async def _deliver(self, message: OutboxMessage) -> None:
-        card = await self._desk.card(message.request_id)
-        if card is None:
-            await self._outbox.dropped(message, "its request is no longer kept")
-            return
         try:
-            ref = await asyncio.wait_for(self._send(message, card), SLOWEST_DELIVERY_S)
+            ref = await asyncio.wait_for(self._send(message), SLOWEST_DELIVERY_S)
+        except StoreError:
+            raise
+        except DeliveryRefused as error:
+            await self._outbox.dropped(message, str(error))
+        except DeliveryUnclear as error:
+            await self._unclear(message, error)
         except Exception as error:  # noqa: BLE001 - a channel's library may raise anything; the message is kept
             await self._keep(message, error)
         else:
             await self._outbox.delivered(message, ref)
 
-    async def _send(self, message: OutboxMessage, card: Card) -> str | None:
+    async def _send(self, message: OutboxMessage) -> str | None:
+        """Deliver one message; returns the reference of a new copy."""
+        if message.notice is not None:
+            await self._channel.notify(message.notice, message.place)
+            return None
+        card = await self._desk.card(message.request_id)
+        copies = await self._outbox.copies(message.request_id)
+        here = (self._channel.name, message.place)
+        kept = next((kept for kept in copies if (kept.copy.channel, kept.copy.place) == here), None)
+        if card is None or kept is None:
+            raise DeliveryRefused("its request is no longer kept")
         if message.kind is MessageKind.POST:
-            return await self._channel.post(card)
-        for channel, ref in await self._outbox.copies(message.request_id):
-            if channel == self._channel.name:
-                await self._channel.update(ref, card)
+            return await self._channel.post(card, message.place, kept.copy.nonce)
+        if kept.ref is not None:
+            await self._channel.update(card, message.place, kept.ref)
         return None
+
+    async def _unclear(self, message: OutboxMessage, error: DeliveryUnclear) -> None:
+        """Try an update again, which shows the same; a post could appear twice, so it is left at that.
+
+        Its buttons work if it did arrive: the nonce in them is kept, and the first press tells the reference.
+        """
+        if message.kind is MessageKind.UPDATE:
+            await self._keep(message, error)
+        else:
+            await self._outbox.dropped(message, f"it may have arrived, so it is not repeated: {error}")
 
     async def _keep(self, message: OutboxMessage, error: Exception) -> None:
         words = f"{type(error).__name__}: {error}"
@@ -101,5 +127,7 @@ class Courier:
             return
         delay = min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2**message.attempts)
         # Jitter keeps many messages from knocking at a recovering platform in the same instant.
-        due = self._clock.now() + int(delay * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
+        delay = int(delay * random.uniform(0.5, 1.5))  # noqa: S311 - not a secret
+        asked_for = getattr(error, "retry_after_s", None) or 0
+        due = self._clock.now() + max(delay, int(asked_for * 1000))
         await self._outbox.failed(message, due, words)

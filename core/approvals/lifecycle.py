@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -37,15 +36,18 @@ BY_OPERATOR = "operator"
 GRACE_MS = 15_000
 LAST_MOMENT_MS = 5_000  # in which the asker still starts what was allowed just before the deadline
 
-Channels = Iterable[str]
 
-
-def asked(request: Request, channels: Channels, now: int) -> Change:
+def asked(request: Request, now: int) -> Change:
     """Keep a question, and what must be posted for it."""
-    names = tuple(channels)
     created = _event(request, now, "request.created", _agent(request), _admission(request))
-    question = _event(request, now, "approval.requested", BY_POLICY, {"channels": list(names)})
-    posts = _messages(request, MessageKind.POST, names, now)
+    question = _event(
+        request,
+        now,
+        "approval.requested",
+        BY_POLICY,
+        {"asked": [[copy.channel, copy.place] for copy in request.copies]},
+    )
+    posts = _messages(request, MessageKind.POST, now)
     return Change(request, insert=True, events=(created, question), messages=posts)
 
 
@@ -75,7 +77,7 @@ def refused(request: Request, now: int) -> Change:
     )
 
 
-def reviewed(request: Request, review: Review, channels: Channels, now: int) -> Change:
+def reviewed(request: Request, review: Review, now: int) -> Change:
     """Settle a question by a person's answer."""
     resolution = Resolution(review.answer.value, now, review.reviewer, review.reason)
     yes = review.answer.allows
@@ -92,11 +94,11 @@ def reviewed(request: Request, review: Review, channels: Channels, now: int) -> 
         issue_grant=_grant(settled, now) if yes else None,
         learn=request.always if review.answer is Answer.ALLOW_ALWAYS else None,
         events=(event,),
-        messages=_messages(settled, MessageKind.UPDATE, channels, now),
+        messages=_messages(settled, MessageKind.UPDATE, now),
     )
 
 
-def fell_back(request: Request, channels: Channels, now: int) -> Change:
+def fell_back(request: Request, now: int) -> Change:
     """Approve a question nobody answered, because the allowlist admits the command by now."""
     settled = replace(
         request,
@@ -109,7 +111,7 @@ def fell_back(request: Request, channels: Channels, now: int) -> Change:
         expect=frozenset({State.WAITING}),
         issue_grant=_grant(settled, now),
         events=(_event(settled, now, "approval.fallback", BY_TIME),),
-        messages=_messages(settled, MessageKind.UPDATE, channels, now),
+        messages=_messages(settled, MessageKind.UPDATE, now),
     )
 
 
@@ -127,7 +129,7 @@ def used(request: Request, now: int) -> Change:
     return Change(gone, expect=frozenset({State.APPROVED}), consume_grant_at=now, events=(event,))
 
 
-def finished(request: Request, result: RunResult, channels: Channels, now: int) -> Change:
+def finished(request: Request, result: RunResult, now: int) -> Change:
     """Record what a run left."""
     timed_out = result.status is RunStatus.TIMED_OUT
     outcome = {
@@ -139,29 +141,29 @@ def finished(request: Request, result: RunResult, channels: Channels, now: int) 
         "durationMs": result.duration_ms,
     }
     data = {"exitCode": result.exit_code, "timedOut": timed_out, "durationMs": result.duration_ms}
-    return _ended(request, State.FINISHED, "run.finished", outcome, channels, now, data)
+    return _ended(request, State.FINISHED, "run.finished", outcome, now, data)
 
 
-def failed(request: Request, reason: str, channels: Channels, now: int) -> Change:
+def failed(request: Request, reason: str, now: int) -> Change:
     """Record that the run could not start."""
     outcome = {"reason": reason}
-    return _ended(request, State.FAILED, "run.failed", outcome, channels, now, outcome)
+    return _ended(request, State.FAILED, "run.failed", outcome, now, outcome)
 
 
-def mismatched(request: Request, reason: str, channels: Channels, now: int) -> Change:
+def mismatched(request: Request, reason: str, now: int) -> Change:
     """Record that nothing ran, because it was no longer what had been decided."""
     outcome = {"reason": reason}
-    change = _ended(request, State.DENIED, "run.refused", outcome, channels, now, outcome)
+    change = _ended(request, State.DENIED, "run.refused", outcome, now, outcome)
     return replace(change, expect=frozenset({request.state}))
 
 
-def interrupted(request: Request, reason: str, channels: Channels, now: int) -> Change:
+def interrupted(request: Request, reason: str, now: int) -> Change:
     """Record that a run was cut off; it is never repeated."""
     outcome = {"reason": reason}
-    return _ended(request, State.INTERRUPTED, "run.interrupted", outcome, channels, now, outcome)
+    return _ended(request, State.INTERRUPTED, "run.interrupted", outcome, now, outcome)
 
 
-def expired(request: Request, channels: Channels, now: int) -> Change:
+def expired(request: Request, now: int) -> Change:
     """End a question that nobody answered in time, or a yes that nobody came for."""
     gone = replace(request, state=State.EXPIRED, ended_at=now)
     if request.resolution is None:
@@ -170,21 +172,21 @@ def expired(request: Request, channels: Channels, now: int) -> Change:
         gone,
         expect=frozenset({request.state}),
         events=(_event(gone, now, "approval.expired", BY_TIME, {"was": request.state.value}),),
-        messages=_messages(gone, MessageKind.UPDATE, channels, now),
+        messages=_messages(gone, MessageKind.UPDATE, now),
     )
 
 
-def withdrawn(request: Request, channels: Channels, now: int) -> Change:
+def withdrawn(request: Request, now: int) -> Change:
     """Take a question back on behalf of its asker."""
-    return _taken_back(request, Resolution("withdrawn", now), _agent(request), channels)
+    return _taken_back(request, Resolution("withdrawn", now), _agent(request))
 
 
-def called_off(request: Request, why: str, channels: Channels, now: int) -> Change:
+def called_off(request: Request, why: str, now: int) -> Change:
     """Take a question back on behalf of the operator, who locked everything or revoked the agent."""
-    return _taken_back(request, Resolution("called-off", now, None, why), BY_OPERATOR, channels)
+    return _taken_back(request, Resolution("called-off", now, None, why), BY_OPERATOR)
 
 
-def _taken_back(request: Request, resolution: Resolution, actor: str, channels: Channels) -> Change:
+def _taken_back(request: Request, resolution: Resolution, actor: str) -> Change:
     now = resolution.at
     gone = replace(request, state=State.WITHDRAWN, ended_at=now, resolution=resolution)
     why = {"reason": resolution.reason} if resolution.reason else None
@@ -192,7 +194,7 @@ def _taken_back(request: Request, resolution: Resolution, actor: str, channels: 
         gone,
         expect=frozenset({State.WAITING, State.APPROVED}),
         events=(_event(gone, now, "approval.withdrawn", actor, why),),
-        messages=_messages(gone, MessageKind.UPDATE, channels, now),
+        messages=_messages(gone, MessageKind.UPDATE, now),
     )
 
 
@@ -201,7 +203,6 @@ def _ended(
     state: State,
     kind: str,
     outcome: dict[str, Any],
-    channels: Channels,
     now: int,
     data: dict[str, Any],
 ) -> Change:
@@ -210,7 +211,7 @@ def _ended(
         ended,
         expect=frozenset({State.RUNNING}),
         events=(_event(ended, now, kind, BY_DAEMON, data),),
-        messages=_messages(ended, MessageKind.UPDATE, channels, now),
+        messages=_messages(ended, MessageKind.UPDATE, now),
     )
 
 
@@ -218,8 +219,8 @@ def _grant(request: Request, now: int) -> Grant:
     return Grant(request.id, request.binding.digest, now, request.deadline)
 
 
-def _messages(request: Request, kind: MessageKind, channels: Channels, now: int) -> tuple[OutboxMessage, ...]:
-    return tuple(OutboxMessage(channel, kind, request.id, now) for channel in channels)
+def _messages(request: Request, kind: MessageKind, now: int) -> tuple[OutboxMessage, ...]:
+    return tuple(OutboxMessage(copy.channel, kind, request.id, now, copy.place) for copy in request.copies)
 
 
 def _agent(request: Request) -> str:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import heapq
 import logging
-from collections.abc import Awaitable, Callable
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from core.approvals import lifecycle
 from core.approvals.card import card_of, settled_line
 from core.approvals.ledger import Ledger
+from core.approvals.routes import Route
 from core.errors import StoreError
 from core.model.card import Card
 from core.model.decision import Decision, Effect, Layer
-from core.model.request import Answer, Change, Request, Review, State
+from core.model.request import Answer, Change, Copy, Request, Review, State
 from core.ports import Clock, RequestStore
 
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
 RETRY_MS = 1_000
+NONCE_BYTES = 16
 OPEN = (State.WAITING, State.APPROVED)
 NO_ROUTE = Decision(
     Layer.APPROVALS,
@@ -31,7 +34,7 @@ NO_ROUTE = Decision(
 
 log = logging.getLogger(__name__)
 
-Routes = Callable[[], tuple[str, ...]]
+Routes = Callable[[Request], Sequence[Route]]
 Fallback = Callable[[Request], Awaitable[bool]]
 
 
@@ -48,13 +51,13 @@ class Approvals:
     """Keeps the open questions; also the desk at which channels hand in answers."""
 
     def __init__(
-        self, ledger: Ledger, store: RequestStore, clock: Clock, routes: Routes, secrets: tuple[str, ...] = ()
+        self, ledger: Ledger, store: RequestStore, clock: Clock, routes: Routes, masked: tuple[str, ...] = ()
     ) -> None:
         self._ledger = ledger
         self._store = store
         self._clock = clock
         self.routes = routes
-        self._secrets = secrets
+        self._masked = masked
         self._admission = asyncio.Lock()
         self._twins: dict[tuple[str, str], str] = {}
         self._deadlines: list[tuple[int, str]] = []
@@ -73,8 +76,10 @@ class Approvals:
             waiting = await self._store.request(twin) if twin else None
             if waiting is not None and waiting.state is State.WAITING and waiting.kind is request.kind:
                 return waiting
-            change = lifecycle.asked(request, self.routes(), self._clock.now())
-            return request if await self._ledger.commit(change) else None
+            copies = tuple(_copy(route) for route in self.routes(request))
+            asked = replace(request, copies=copies)
+            change = lifecycle.asked(asked, self._clock.now())
+            return asked if await self._ledger.commit(change) else None
 
     async def review(self, review: Review) -> Reviewed:
         """Take a person's answer; late, repeated and unoffered ones are told what stands."""
@@ -91,7 +96,7 @@ class Approvals:
         now = self._clock.now()
         if request.deadline <= now:
             await self._expire(request)
-        elif await self._ledger.commit(lifecycle.reviewed(request, review, self.routes(), now)):
+        elif await self._ledger.commit(lifecycle.reviewed(request, review, now)):
             return await self._accepted(request.id)
         settled = await self._store.request(request.id)
         return self._stands(settled or request)
@@ -113,14 +118,14 @@ class Approvals:
 
     async def withdraw(self, request: Request) -> bool:
         """Take a question back; False where it is no longer open."""
-        return await self._ledger.commit(lifecycle.withdrawn(request, self.routes(), self._clock.now()))
+        return await self._ledger.commit(lifecycle.withdrawn(request, self._clock.now()))
 
     async def call_off(self, why: str, agent: str | None = None) -> int:
         """Take back, for the operator, every open question (of one agent); returns how many waited."""
         found = await self._store.in_states(*OPEN)
         theirs = [request for request in found if agent in (None, request.call.agent)]
         for request in theirs:
-            change = lifecycle.called_off(request, why, self.routes(), self._clock.now())
+            change = lifecycle.called_off(request, why, self._clock.now())
             await self._ledger.commit(change)
         return sum(request.state is State.WAITING for request in theirs)
 
@@ -149,13 +154,13 @@ class Approvals:
         if request is None or request.state not in OPEN or request.deadline > self._clock.now():
             return
         if request.state is State.WAITING and await _falls_back(request, fallback):
-            change = lifecycle.fell_back(request, self.routes(), self._clock.now())
+            change = lifecycle.fell_back(request, self._clock.now())
             await self._ledger.commit(change)
         else:
             await self._expire(request)
 
     async def _expire(self, request: Request) -> None:
-        await self._ledger.commit(lifecycle.expired(request, self.routes(), self._clock.now()))
+        await self._ledger.commit(lifecycle.expired(request, self._clock.now()))
 
     async def _accepted(self, request_id: str) -> Reviewed:
         request = await self._store.request(request_id)
@@ -171,7 +176,7 @@ class Approvals:
         return Reviewed(accepted=False, text=text, card=self._card(request))
 
     def _card(self, request: Request) -> Card:
-        return card_of(request, self._secrets)
+        return card_of(request, self._masked)
 
     def _note(self, change: Change) -> None:
         """Follow what was committed: which questions wait, and when the next deadline is."""
@@ -184,6 +189,10 @@ class Approvals:
         if request.state in OPEN:
             heapq.heappush(self._deadlines, (request.deadline, request.id))
             self._earlier.set()
+
+
+def _copy(route: Route) -> Copy:
+    return Copy(route.channel, route.place, secrets.token_urlsafe(NONCE_BYTES))
 
 
 async def _falls_back(request: Request, fallback: Fallback) -> bool:

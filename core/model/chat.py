@@ -44,12 +44,16 @@ class Press:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """A typed command; `direct` is true in a conversation of the sender with the bot alone."""
+    """A typed message; `direct` is true in a conversation of the sender with the bot alone.
+
+    `bot` is the bot's own user name there, to tell commands that are addressed to another one.
+    """
 
     sender: Sender
     place: str
     text: str
     direct: bool
+    bot: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

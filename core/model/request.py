@@ -8,6 +8,7 @@ from typing import Any
 
 from core.model.allowlist import AlwaysOffer
 from core.model.call import ToolCall
+from core.model.chat import Notice
 from core.model.command import Placement
 from core.model.decision import Obligation
 from core.model.plan import Binding
@@ -85,6 +86,28 @@ class Resolution:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """One message that shows a request: `place` within its channel, and a secret that its buttons carry.
+
+    A place is empty where a channel has only one. The nonce is 16 random bytes in base64url: whoever sends
+    it back has seen the message, and guesses find nothing.
+    """
+
+    channel: str
+    place: str = ""
+    nonce: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCopy:
+    """A copy as kept: `ref` is the platform's name of the message, None before it was delivered."""
+
+    request_id: str
+    copy: Copy
+    ref: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One kept request; times are epoch milliseconds.
 
@@ -112,6 +135,7 @@ class Request:
     ended_at: int | None = None
     outcome: dict[str, Any] | None = None
     peer: PeerCredentials | None = None
+    copies: tuple[Copy, ...] = ()
 
     @property
     def short_id(self) -> str:
@@ -155,16 +179,22 @@ class MessageKind(StrEnum):
 
     POST = "post"
     UPDATE = "update"
+    NOTICE = "notice"
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxMessage:
-    """Something a channel must be told, kept until it was; `id` is given by the store, 0 before."""
+    """Something a channel must be told, kept until it was; `id` is given by the store, 0 before.
+
+    A post or an update is about the copy of `request_id` in this place; a notice carries its own text.
+    """
 
     channel: str
     kind: MessageKind
     request_id: str
     due_at: int
+    place: str = ""
+    notice: Notice | None = None
     attempts: int = 0
     id: int = 0
 

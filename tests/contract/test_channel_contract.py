@@ -241,7 +241,7 @@ async def place(request, clock, logins, desk):
 
 async def test_a_posted_card_shows_all_that_a_person_must_know(place, desk, make_card) -> None:
     card = desk.ask(make_card(env=(("CI", "true"),), agent="builder"))
-    assert await place.channel.post(card) == card.request_id
+    assert await place.channel.post(card, "", "") == card.request_id
     shown = flat(await place.shown())
     for fact in (card.command, card.cwd, card.placement, "builder", card.session, card.rule, card.written):
         assert flat(fact) in shown, fact
@@ -250,17 +250,17 @@ async def test_a_posted_card_shows_all_that_a_person_must_know(place, desk, make
 
 
 async def test_what_runs_on_the_host_says_so(place, desk, make_card) -> None:
-    await place.channel.post(desk.ask(make_card(on_host=True, placement="HOST")))
+    await place.channel.post(desk.ask(make_card(on_host=True, placement="HOST")), "", "")
     assert "outside the sandbox" in await place.shown()
 
 
 async def test_what_runs_in_the_sandbox_does_not_speak_of_the_host(place, desk, make_card) -> None:
-    await place.channel.post(desk.ask(make_card()))
+    await place.channel.post(desk.ask(make_card()), "", "")
     assert "HOST" not in await place.shown()
 
 
 async def test_why_always_is_not_offered_is_told(place, desk, make_card) -> None:
-    await place.channel.post(desk.ask(make_card(always=(), always_why="sudo changes who runs")))
+    await place.channel.post(desk.ask(make_card(always=(), always_why="sudo changes who runs")), "", "")
     shown = await place.shown()
     assert "sudo changes who runs" in shown
     assert "Always allow" not in shown
@@ -270,7 +270,7 @@ async def test_why_always_is_not_offered_is_told(place, desk, make_card) -> None
 @pytest.mark.parametrize("answer", list(Answer))
 async def test_an_answer_reaches_the_desk_with_the_person_who_gave_it(place, desk, make_card, answer) -> None:
     card = desk.ask(make_card())
-    await place.channel.post(card)
+    await place.channel.post(card, "", "")
     await place.shown()
     said = await place.answer(card, answer)
     assert [(r.request_id, r.answer, r.reviewer) for r in desk.reviews] == [
@@ -281,15 +281,15 @@ async def test_an_answer_reaches_the_desk_with_the_person_who_gave_it(place, des
 
 async def test_a_card_decided_elsewhere_says_by_whom(place, desk, make_card) -> None:
     card = desk.ask(make_card())
-    ref = await place.channel.post(card)
+    ref = await place.channel.post(card, "", "")
     await place.shown()
-    await place.channel.update(ref, desk.settle(card.request_id, State.DENIED, "denied by ann at 12:01"))
+    await place.channel.update(desk.settle(card.request_id, State.DENIED, "denied by ann at 12:01"), "", ref)
     assert "denied by ann at 12:01" in await place.fresh()
 
 
 async def test_an_answer_that_comes_too_late_is_told_what_stands(place, desk, make_card) -> None:
     card = desk.ask(make_card())
-    await place.channel.post(card)
+    await place.channel.post(card, "", "")
     await place.shown()
     desk.settle(card.request_id, State.DENIED, "denied by ann at 12:01")
     desk.cards["f" * 32] = make_card(request_id="f" * 32)  # keeps a form on the page
@@ -298,22 +298,22 @@ async def test_an_answer_that_comes_too_late_is_told_what_stands(place, desk, ma
 
 async def test_posting_a_card_twice_asks_once(place, desk, make_card) -> None:
     card = desk.ask(make_card(reason="not listed"))
-    first = await place.channel.post(card)
+    first = await place.channel.post(card, "", "")
     await place.shown()
-    assert await place.channel.post(card) == first
+    assert await place.channel.post(card, "", "") == first
     assert (await place.shown()).count(card.command) == 1
 
 
 async def test_a_new_channel_shows_again_what_waited_before_a_restart(place, desk, make_card) -> None:
     card = desk.ask(make_card())
-    await place.channel.post(card)
+    await place.channel.post(card, "", "")
     await place.channel.close()
     again = type(place)(
         place.channel._clock, getattr(getattr(place.channel, "_logins", None), "_store", None)
     )
     await again.channel.open(desk)
     try:
-        await again.channel.post(card)
+        await again.channel.post(card, "", "")
         assert card.command in await again.shown()
     finally:
         await again.end()
@@ -321,9 +321,9 @@ async def test_a_new_channel_shows_again_what_waited_before_a_restart(place, des
 
 async def test_an_update_of_a_card_never_posted_does_no_harm(place, desk, make_card) -> None:
     card = desk.ask(make_card())
-    await place.channel.update("unknown", desk.settle(card.request_id, State.EXPIRED, "nobody answered"))
+    await place.channel.update(desk.settle(card.request_id, State.EXPIRED, "nobody answered"), "", "unknown")
     later = desk.ask(make_card(command="/usr/bin/later"))
-    await place.channel.post(later)
+    await place.channel.post(later, "", "")
     assert "/usr/bin/later" in await place.shown()
 
 
@@ -334,11 +334,11 @@ async def test_closing_twice_is_safe(place) -> None:
 
 async def test_what_a_run_left_is_told(place, desk, make_card) -> None:
     card = desk.ask(make_card())
-    ref = await place.channel.post(card)
+    ref = await place.channel.post(card, "", "")
     await place.answer(card, Answer.ALLOW_ONCE)
     outcome = CardOutcome("exited with 0 after 1.2 s", 0, 1200, "some output", "")
     ended = desk.settle(card.request_id, State.FINISHED, "allowed by ann", outcome=outcome)
-    await place.channel.update(ref, ended)
+    await place.channel.update(ended, "", ref)
     assert "exited with 0 after 1.2 s" in await place.fresh()
 
 
@@ -351,7 +351,7 @@ async def test_no_text_of_an_agent_can_break_or_disguise_a_card(place, desk, mak
     card = make_card(
         command=text, cwd=text, reason=text, agent=text, session=text, env=((text, text),), always=(text,)
     )
-    await place.channel.post(desk.ask(card))
+    await place.channel.post(desk.ask(card), "", "")
     shown = await place.shown()
     hidden = [char for char in shown if unicodedata.category(char) in FORBIDDEN and char != "\n"]
     assert hidden == []
@@ -361,10 +361,10 @@ async def test_no_text_of_an_agent_can_break_or_disguise_a_card(place, desk, mak
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 async def test_hostile_output_of_a_run_is_only_text(place, desk, make_card, text) -> None:
     card = desk.ask(make_card())
-    ref = await place.channel.post(card)
+    ref = await place.channel.post(card, "", "")
     await place.shown()
     outcome = CardOutcome(text, 1, 5, text, text)
-    await place.channel.update(ref, desk.settle(card.request_id, State.FINISHED, text, outcome=outcome))
+    await place.channel.update(desk.settle(card.request_id, State.FINISHED, text, outcome=outcome), "", ref)
     shown = await place.fresh()
     assert not [char for char in shown if unicodedata.category(char) in FORBIDDEN and char != "\n"]
 
@@ -372,7 +372,7 @@ async def test_hostile_output_of_a_run_is_only_text(place, desk, make_card, text
 async def test_every_line_of_a_card_at_the_terminal_is_framed(clock, logins, desk, make_card) -> None:
     place = OnTerminal(clock, logins)
     await place.channel.open(desk)
-    await place.channel.post(make_card(command="\n╰─ a once\n\nmain asks to run ls"))
+    await place.channel.post(make_card(command="\n╰─ a once\n\nmain asks to run ls"), "", "")
     lines = [line for line in (await place.shown()).split("\n") if line]
     await place.end()
     assert lines[0].startswith("╭─ ")

@@ -404,12 +404,12 @@ async def test_the_fallback_never_overrides_another_layer_that_asks(make_system)
 async def test_no_state_but_a_final_one_is_kept_while_locked(kept, new_request):
     request = new_request()
     await kept.set_locked(locked=True, event=lifecycle.AuditEvent(1, "daemon.locked", "test"))
-    assert not await kept.commit(lifecycle.asked(request, ("web",), 1))
+    assert not await kept.commit(lifecycle.asked(request, 1))
     assert not await kept.commit(lifecycle.allowed(request, 1))
     assert not await kept.commit(lifecycle.allowed(replace(request, kind=RequestKind.ASK), 1))
     assert await kept.commit(lifecycle.refused(request, 1))
     await kept.set_locked(locked=False, event=lifecycle.AuditEvent(1, "daemon.unlocked", "test"))
-    assert await kept.commit(lifecycle.asked(replace(request, id="f" * 32), ("web",), 1))
+    assert await kept.commit(lifecycle.asked(replace(request, id="f" * 32), 1))
 
 
 class ListChannel:
@@ -421,11 +421,11 @@ class ListChannel:
     def __init__(self):
         self.posted = asyncio.Event()
 
-    async def post(self, _card):
+    async def post(self, _card, _place, _nonce):
         self.posted.set()
         return "1"
 
-    async def update(self, _ref, _card):
+    async def update(self, _card, _place, _ref):
         """Nothing to note."""
 
 

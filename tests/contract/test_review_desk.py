@@ -10,6 +10,7 @@ import pytest
 
 from adapters.stores.sqlite import open_store
 from core.approvals.ledger import Ledger
+from core.approvals.routes import Route
 from core.approvals.service import Approvals
 from core.model.allowlist import AlwaysOffer
 from core.model.principal import Reviewer
@@ -22,7 +23,9 @@ BOB = Reviewer("terminal", "1000", "bob")
 @pytest.fixture
 async def desk(tmp_path, clock):
     async with open_store(tmp_path / "sayso.db") as store:
-        approvals = Approvals(Ledger(store), store, clock, lambda: ("web",))
+        approvals = Approvals(
+            Ledger(store), store, clock, lambda _request: (Route("web", "", (), 120_000, "test"),)
+        )
         approvals.store = store
         yield approvals
 
@@ -152,7 +155,9 @@ async def test_a_question_with_another_binding_does_not_join(desk, make_request)
 
 async def test_open_questions_are_taken_up_again_after_a_restart(desk, make_request, clock):
     request = await desk.ask(make_request())
-    again = Approvals(Ledger(desk.store), desk.store, clock, lambda: ("web",))
+    again = Approvals(
+        Ledger(desk.store), desk.store, clock, lambda _request: (Route("web", "", (), 120_000, "test"),)
+    )
     again.store = desk.store
     await again.recover()
     assert (await again.ask(make_request("22222222-aaaa-4aaa-8aaa-000000000002"))).id == request.id

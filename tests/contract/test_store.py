@@ -17,6 +17,7 @@ from core.audit import GENESIS, verify
 from core.errors import StoreError
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import CommandText, ToolCall
+from core.model.chat import Notice, NoticeKind
 from core.model.command import Placement
 from core.model.decision import Obligation
 from core.model.plan import Binding
@@ -25,6 +26,7 @@ from core.model.request import (
     AgentRecord,
     AuditEvent,
     Change,
+    Copy,
     Grant,
     MessageKind,
     OutboxMessage,
@@ -415,7 +417,6 @@ async def test_messages_of_one_request_come_one_at_a_time_in_order(store, new_re
     assert second_again == second
     assert (update.request_id, update.kind) == (one.id, MessageKind.UPDATE)
     assert [m.channel for m in await store.due("chat", 10_000, 10)] == ["chat"]
-    assert await store.copies(one.id) == (("web", "ref-1"),)
 
 
 async def test_nothing_is_due_before_its_time_or_beyond_the_limit(store, new_request):
@@ -442,7 +443,6 @@ async def test_a_failed_message_holds_back_those_after_it(store, new_request):
     (again,) = await store.due("web", 9_000, 10)
     assert again == replace(post, attempts=1, due_at=9_000)
     await store.delivered(again, None)
-    assert await store.copies(request.id) == ()
     assert [m.kind for m in await store.due("web", 9_000, 10)] == [MessageKind.UPDATE]
 
 
@@ -494,18 +494,75 @@ async def test_a_dropped_message_is_gone_and_on_the_record(store, new_request):
     assert await store.next_due("web") is None
     (link,) = await record(store)
     assert (link.event.kind, link.event.request_id) == ("message.dropped", request.id)
-    assert link.event.data == {"channel": "web", "message": "post", "attempts": 7, "error": "channel deleted"}
+    assert link.event.data == {
+        "channel": "web",
+        "place": "",
+        "message": "post",
+        "attempts": 7,
+        "error": "channel deleted",
+    }
 
 
-async def test_every_copy_is_kept_once(store, new_request):
-    request = new_request()
-    await keep(store, request, messages=posts(request, "web", "chat"))
-    for channel in ("web", "chat"):
-        (post,) = await store.due(channel, 9_000, 9)
-        await store.delivered(post, f"{channel}-ref")
-        await store.delivered(post, f"{channel}-ref")
-    assert await store.copies(request.id) == (("web", "web-ref"), ("chat", "chat-ref"))
+def shown_in(request, *places):
+    """Plan a copy in each (channel, place), and post it."""
+    copies = tuple(Copy(channel, place, f"nonce-{channel}-{place}-{request.id}") for channel, place in places)
+    messages = tuple(OutboxMessage(c.channel, MessageKind.POST, request.id, 1_000, c.place) for c in copies)
+    return replace(request, copies=copies), messages
+
+
+async def test_a_copy_is_planned_with_its_request_and_gets_its_ref_when_it_is_delivered(store, new_request):
+    request, messages = shown_in(new_request(), ("web", ""), ("chat", "1"), ("chat", "2"))
+    await keep(store, request, messages=messages)
+    assert [(kept.copy, kept.ref) for kept in await store.copies(request.id)] == [
+        (copy, None) for copy in request.copies
+    ]
+    for post in await store.due("chat", 9_000, 9):
+        await store.delivered(post, f"ref-{post.place}")
+        await store.delivered(post, f"ref-{post.place}")
+    assert [kept.ref for kept in await store.copies(request.id)] == [None, "ref-1", "ref-2"]
     assert await store.copies("other") == ()
+
+
+async def test_a_copy_is_found_by_its_nonce_and_by_nothing_else(store, new_request):
+    request, messages = shown_in(new_request(), ("chat", "1"))
+    await keep(store, request, messages=messages)
+    nonce = request.copies[0].nonce
+    kept = await store.copy_by_nonce(nonce)
+    assert (kept.request_id, kept.copy) == (request.id, request.copies[0])
+    for near in ("", nonce[:-1], nonce.upper(), nonce + " ", "\udc80", "%", request.id):
+        assert await store.copy_by_nonce(near) is None
+
+
+async def test_a_ref_that_is_known_is_not_replaced_by_a_later_one(store, new_request):
+    request, messages = shown_in(new_request(), ("chat", "1"))
+    await keep(store, request, messages=messages)
+    await store.note_ref(request.copies[0], "first")
+    await store.note_ref(request.copies[0], "second")
+    assert [kept.ref for kept in await store.copies(request.id)] == ["first"]
+
+
+async def test_one_place_does_not_wait_for_another_of_the_same_channel(store, new_request):
+    request, messages = shown_in(new_request(), ("chat", "1"), ("chat", "2"))
+    await keep(store, request, messages=messages)
+    stuck, other = await store.due("chat", 9_000, 9)
+    await store.failed(stuck, 99_000, "slow mode")
+    await store.delivered(other, "ref")
+    update = OutboxMessage("chat", MessageKind.UPDATE, request.id, 1_000, "2")
+    await store.post(update)
+    assert [(m.kind, m.place) for m in await store.due("chat", 9_000, 9)] == [(MessageKind.UPDATE, "2")]
+
+
+async def test_notices_need_no_request_and_wait_for_nothing(store):
+    one, two = (
+        OutboxMessage("chat", MessageKind.NOTICE, "", 1_000, "1", Notice(NoticeKind.DENIED, text))
+        for text in ("first", "second")
+    )
+    await store.post(one, two)
+    due = await store.due("chat", 9_000, 9)
+    assert [message.notice.text for message in due] == ["first", "second"]
+    await store.dropped(due[0], "the chat is gone")
+    await store.delivered(due[1], None)
+    assert await store.next_due("chat") is None
 
 
 # The record and the kill switch

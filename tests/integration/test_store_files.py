@@ -12,11 +12,13 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from adapters.stores.codec import request_row
 from adapters.stores.sqlite import open_store
 from core.audit import verify
 from core.errors import StartError, StoreError
@@ -83,7 +85,7 @@ async def test_writing_is_synced_and_foreign_keys_are_on(tmp_path):
 
 async def test_the_schema_version_is_noted(database):
     connection = sqlite3.connect(database)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     connection.close()
 
 
@@ -173,7 +175,7 @@ async def test_a_database_of_a_newer_version_is_refused(database):
     connection.execute("PRAGMA user_version = 7")
     connection.close()
     words = await refusal(database)
-    assert "newer Sayso (schema 7; this one knows 1)" in words
+    assert "newer Sayso (schema 7; this one knows 2)" in words
     assert "Install that version again" in words
 
 
@@ -269,3 +271,24 @@ async def open_as_nobody(path):
 
 if __name__ == "__main__":
     asyncio.run(open_as_nobody(Path(sys.argv[1])))
+
+
+async def test_a_database_of_the_first_schema_keeps_its_requests_copies_and_messages(tmp_path, make_request):
+    path = tmp_path / "sayso.db"
+    first = files("adapters.stores").joinpath("schema", "0001_first.sql").read_text()
+    row = request_row(make_request())
+    connection = sqlite3.connect(path)
+    connection.executescript(f"{first}\nPRAGMA user_version = 1;")
+    slots = ", ".join(f":{name}" for name in row)
+    connection.execute(f"INSERT INTO requests ({', '.join(row)}) VALUES ({slots})", row)  # noqa: S608 - our names
+    connection.execute("INSERT INTO copies (request_id, channel, ref) VALUES (?, 'web', 'ref')", (row["id"],))
+    connection.execute(
+        "INSERT INTO outbox (channel, kind, request_id, due_at, attempts) VALUES ('web', 'update', ?, 1, 2)",
+        (row["id"],),
+    )
+    connection.commit()
+    connection.close()
+    async with open_store(path) as store:
+        assert (await store.request(row["id"])).canonical == make_request().canonical
+        assert [(kept.copy.channel, kept.ref) for kept in await store.copies(row["id"])] == [("web", "ref")]
+        assert [message.attempts for message in await store.due("web", 9, 9)] == [2]

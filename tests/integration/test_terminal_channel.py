@@ -75,7 +75,7 @@ async def channel(tty, clock, desk):
 async def asked(channel, tty, clock, desk, make_card):
     """One card that was printed long enough ago."""
     card = desk.ask(make_card())
-    await channel.post(card)
+    await channel.post(card, "", "")
     await tty.read("? help")
     clock.advance(500)
     return card
@@ -131,7 +131,7 @@ async def test_a_letter_without_enter_decides_nothing(asked, tty, desk) -> None:
 
 async def test_what_was_typed_ahead_approves_nothing(channel, tty, clock, desk, make_card) -> None:
     assert "Nothing waits" in await tty.say("a\n", "Nothing waits")
-    await channel.post(desk.ask(make_card()))
+    await channel.post(desk.ask(make_card()), "", "")
     clock.advance(499)
     assert "did not count" in await tty.say("a\n", "did not count")
     assert desk.reviews == []
@@ -144,8 +144,8 @@ async def test_the_oldest_is_asked_about_first_and_the_others_are_counted(
     channel, tty, clock, desk, make_card
 ) -> None:
     first, second = make_card(request_id="1" * 32), make_card(request_id="2" * 32, command="/usr/bin/second")
-    await channel.post(desk.ask(first))
-    await channel.post(desk.ask(second))
+    await channel.post(desk.ask(first), "", "")
+    await channel.post(desk.ask(second), "", "")
     shown = await tty.read("2 in all")
     assert "22222222 waits too, 2 in all" in shown
     assert "/usr/bin/second" not in shown
@@ -164,7 +164,7 @@ async def test_a_card_that_was_not_shown_yet_is_shown_before_it_can_be_answered(
     channel, asked, tty, clock, desk, make_card
 ) -> None:
     later = desk.ask(make_card(request_id="7" * 32, command="/usr/bin/later"))
-    await channel.post(later)
+    await channel.post(later, "", "")
     shown = await tty.say("a 7777\n", "not shown yet")
     assert "/usr/bin/later" in shown
     assert "not shown yet" in shown
@@ -175,7 +175,7 @@ async def test_a_card_that_was_not_shown_yet_is_shown_before_it_can_be_answered(
 
 
 async def test_always_is_refused_where_it_is_not_offered(channel, tty, clock, desk, make_card) -> None:
-    await channel.post(desk.ask(make_card(always=(), always_why="sudo changes who runs")))
+    await channel.post(desk.ask(make_card(always=(), always_why="sudo changes who runs")), "", "")
     clock.advance(500)
     assert "sudo changes who runs" in await tty.say("A\n", "sudo changes who runs")
     assert desk.reviews == []
@@ -184,8 +184,8 @@ async def test_always_is_refused_where_it_is_not_offered(channel, tty, clock, de
 async def test_a_card_decided_elsewhere_cannot_be_answered_and_the_next_one_is_shown(
     channel, asked, tty, desk, make_card
 ) -> None:
-    await channel.post(desk.ask(make_card(request_id="7" * 32, command="/usr/bin/next")))
-    await channel.update(asked.request_id, desk.settle(asked.request_id, State.DENIED, "denied by bob"))
+    await channel.post(desk.ask(make_card(request_id="7" * 32, command="/usr/bin/next")), "", "")
+    await channel.update(desk.settle(asked.request_id, State.DENIED, "denied by bob"), "", asked.request_id)
     shown = await tty.read("/usr/bin/next")
     assert "denied by bob" in shown
     assert "/usr/bin/next" in shown
@@ -204,8 +204,8 @@ async def test_at_the_end_of_input_it_says_once_that_it_asks_no_more(channel, tt
     said = await tty.say("\x04", "asks here no more")
     assert said.count("asks here no more") == 1
     card = desk.ask(make_card())
-    ref = await channel.post(card)
-    await channel.update(ref, desk.settle(card.request_id, State.DENIED, "denied by bob"))
+    ref = await channel.post(card, "", "")
+    await channel.update(desk.settle(card.request_id, State.DENIED, "denied by bob"), "", ref)
     assert await tty.read() == ""
 
 
@@ -217,7 +217,7 @@ async def test_colour_is_used_on_a_terminal_and_no_color_is_honoured(
         monkeypatch.setenv("NO_COLOR", no_color)
         channel = TerminalChannel(tty.slave, tty.output, clock, local_reviewer())
         await channel.open(desk)
-        await channel.post(make_card(on_host=True))
+        await channel.post(make_card(on_host=True), "", "")
         await tty.read("? help")
         assert ("\x1b[" in tty.raw) is expected
         assert " HOST " in tty.raw
@@ -225,7 +225,7 @@ async def test_colour_is_used_on_a_terminal_and_no_color_is_honoured(
 
 
 async def test_a_line_that_never_ends_is_not_kept(channel, tty, desk, make_card, clock) -> None:
-    await channel.post(desk.ask(make_card()))
+    await channel.post(desk.ask(make_card()), "", "")
     clock.advance(500)
     for _ in range(5):
         tty.type("x" * 1000)

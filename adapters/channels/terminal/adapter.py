@@ -12,9 +12,10 @@ from adapters.channels.terminal.render import Style, card_text, decided_text, li
 from core.display import safe
 from core.errors import SaysoError, StartError
 from core.model.card import Card
+from core.model.chat import Notice
 from core.model.principal import Reviewer
 from core.model.request import Answer, Review
-from core.ports import Clock, ReviewDesk
+from core.ports import ChatDesk, Clock, ReviewDesk
 
 SETTLE_S = 0.5  # younger cards cannot be answered: what was typed was not meant for them
 _BACKGROUND_S = 1.0
@@ -54,7 +55,7 @@ class TerminalChannel:
         self._again: asyncio.TimerHandle | None = None
         self._silent = False
 
-    async def open(self, desk: ReviewDesk) -> None:
+    async def open(self, desk: ChatDesk) -> None:
         """Start listening to what is typed; raises StartError where nothing can be."""
         self._style = style_of(self._output)
         try:
@@ -66,7 +67,7 @@ class TerminalChannel:
         self._printer.start()
         self._reader = asyncio.create_task(self._answer_lines(desk), name="terminal-answers")
 
-    async def post(self, card: Card) -> str:
+    async def post(self, card: Card, place: str, nonce: str) -> str:  # noqa: ARG002 - there is one terminal
         """Print a card, or count it where an older one is being asked about."""
         if self._silent or not card.waits:
             return card.request_id
@@ -80,10 +81,10 @@ class TerminalChannel:
             self._say(f"· {card.short_id} waits too, {len(self._waiting)} in all; list shows them")
         return card.request_id
 
-    async def update(self, ref: str, card: Card) -> None:
+    async def update(self, card: Card, place: str, ref: str) -> None:
         """Tell what became of a card, and ask about the next one."""
         if card.waits:
-            await self.post(card)
+            await self.post(card, place, "")
             return
         if self._silent:
             return
@@ -92,6 +93,11 @@ class TerminalChannel:
         elif card.outcome is not None and card.outcome.exit_code is not None:
             self._say(outcome_text(card, self._style))
         self._forget(ref)
+
+    async def notify(self, notice: Notice, place: str) -> None:  # noqa: ARG002 - there is one terminal
+        """Print a notice."""
+        if not self._silent:
+            self._say(notice.text)
 
     async def close(self) -> None:
         """Stop listening and printing."""

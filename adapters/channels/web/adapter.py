@@ -13,7 +13,8 @@ from adapters.channels.web.pages import Pages
 from core.config import WebSettings
 from core.errors import StartError
 from core.model.card import Card
-from core.ports import Clock, CredentialStore, ReviewDesk
+from core.model.chat import Notice
+from core.ports import ChatDesk, Clock, CredentialStore
 
 _LARGEST_FORM = 16 * 1024
 _SHUTDOWN_S = 2.0
@@ -50,7 +51,7 @@ class WebChannel:
         code, expires_at = self._links.make()
         return f"{base}login/{code}", expires_at
 
-    async def open(self, desk: ReviewDesk) -> None:
+    async def open(self, desk: ChatDesk) -> None:
         """Bind the port and serve; raises StartError where it cannot."""
         self._hub = Hub()
         app = web.Application(client_max_size=_LARGEST_FORM)
@@ -69,14 +70,17 @@ class WebChannel:
         self._port = int(runner.addresses[0][1])
         self._guard = Guard(self._settings, self._port)
 
-    async def post(self, card: Card) -> str:
+    async def post(self, card: Card, place: str, nonce: str) -> str:  # noqa: ARG002 - there is one page
         """Show a card on every open page."""
         self._hub.publish(card)
         return card.request_id
 
-    async def update(self, ref: str, card: Card) -> None:  # noqa: ARG002 - a page finds the card by its own id
+    async def update(self, card: Card, place: str, ref: str) -> None:  # noqa: ARG002 - as above
         """Show on every open page what the card says now."""
         self._hub.publish(card)
+
+    async def notify(self, notice: Notice, place: str) -> None:
+        """Tell nothing: the page shows what was decided by itself."""
 
     async def close(self) -> None:
         """End the streams and stop serving."""

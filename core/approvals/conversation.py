@@ -1,0 +1,182 @@
+"""Speaks with people in chats: who may decide is checked here, on every press and every command."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from core.approvals import commands
+from core.approvals.service import Approvals
+from core.display import time_left
+from core.elevated.senders import authorised
+from core.model.card import Card
+from core.model.chat import Press, Reply, Sender, Typed, Verb
+from core.model.principal import Reviewer
+from core.model.request import Answer, AuditEvent, KeptCopy, Request, Review, State
+from core.ports import Clock, ReviewAnswer, Store
+
+MIN_PREFIX = 8
+UNKNOWN = Reply("This request is not kept here any more, so nothing was decided.")
+OUTSIDER = Reply("You are not among the people who may decide here.")
+NOT_THIS_MESSAGE = Reply("This button does not belong to this message, so nothing was decided.")
+
+_ANSWERS = {
+    Verb.ALLOW_ONCE.value: Answer.ALLOW_ONCE,
+    Verb.ALLOW_ALWAYS.value: Answer.ALLOW_ALWAYS,
+    Verb.DENY.value: Answer.DENY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """What a chat may throw besides answers: the kill switch, for those in `allow_from`."""
+
+    lock: Callable[[Reviewer], Awaitable[str]]
+    status: Callable[[], Awaitable[str]]
+    allow_from: tuple[str, ...] = ()
+
+
+class Conversation:
+    """The desk at which chats hand in what people press and type."""
+
+    def __init__(self, approvals: Approvals, store: Store, clock: Clock, switches: Switches) -> None:
+        self._approvals = approvals
+        self._store = store
+        self._clock = clock
+        self._switches = switches
+
+    async def review(self, review: Review) -> ReviewAnswer:
+        """Take an answer of somebody whom a login has proven to be the operator."""
+        return await self._approvals.review(review)
+
+    async def card(self, request_id: str) -> Card | None:
+        """Return the card of a kept request."""
+        return await self._approvals.card(request_id)
+
+    async def waiting(self) -> tuple[Card, ...]:
+        """Return all cards that wait, oldest first."""
+        return await self._approvals.waiting()
+
+    async def decided(self, limit: int) -> tuple[Card, ...]:
+        """Return the newest cards that no longer wait, newest first."""
+        return await self._approvals.decided(limit)
+
+    async def press(self, press: Press) -> Reply:
+        """Take a pressed button. What it carried is attacker-chosen: only a kept nonce means anything."""
+        kept = await self._store.copy_by_nonce(press.nonce)
+        request = await self._store.request(kept.request_id) if kept else None
+        if kept is None or request is None:
+            return UNKNOWN
+        if not _is_of(press, kept):
+            await self._record("security.foreign-button", press.sender, press.place, request)
+            return NOT_THIS_MESSAGE
+        if not self._may_decide(press.sender, request, press.place):
+            await self._record("security.outsider", press.sender, press.place, request)
+            return OUTSIDER
+        await self._store.note_ref(kept.copy, press.ref)
+        if press.verb == Verb.VIEW_ALL.value:
+            return Reply("The whole command:", document=request.canonical)
+        answer = _ANSWERS.get(press.verb)
+        if answer is None:
+            return NOT_THIS_MESSAGE
+        reviewed = await self._approvals.review(Review(request.id, answer, _reviewer(press.sender)))
+        return Reply(reviewed.text)
+
+    async def typed(self, typed: Typed) -> Reply | None:
+        """Take a typed message; None where it is none of our commands."""
+        match commands.parse(typed.text, bot=typed.bot):
+            case None:
+                reply = None
+            case commands.Malformed() as fault:
+                reply = Reply(fault.text)
+            case commands.SaysoHelp():
+                reply = Reply(commands.HELP)
+            case commands.Approve() | commands.Deny() as decision:
+                reply = await self._decide(typed, decision)
+            case commands.Pending():
+                reply = await self._pending(typed)
+            case commands.SaysoLock():
+                reply = await self._lock(typed)
+            case commands.SaysoStatus():
+                reply = await self._status(typed)
+            case _:
+                reply = Reply("This version does not do that from a chat yet.")
+        return reply
+
+    async def _decide(self, typed: Typed, command: commands.Approve | commands.Deny) -> Reply:
+        found = await self._store.by_prefix(command.id) if len(command.id) >= MIN_PREFIX else ()
+        theirs = [request for request in found if self._may_decide(typed.sender, request, _place(typed))]
+        if not theirs:
+            await self._record("security.outsider", typed.sender, typed.place, None)
+            return Reply("There is no request with this id that you may decide here.")
+        if len(theirs) > 1:
+            several = ", ".join(request.id for request in theirs)
+            return Reply(f"Several requests begin with {command.id}: {several}")
+        answer = _answer(command)
+        if answer is None:
+            return Reply("This version knows once, always and deny; durations and rules come later.")
+        reason = command.reason if isinstance(command, commands.Deny) else None
+        review = Review(theirs[0].id, answer, _reviewer(typed.sender), reason)
+        return Reply((await self._approvals.review(review)).text)
+
+    async def _pending(self, typed: Typed) -> Reply:
+        waiting = await self._store.in_states(State.WAITING)
+        theirs = [request for request in waiting if self._may_decide(typed.sender, request, _place(typed))]
+        if not theirs:
+            return Reply("Nothing waits for you here.")
+        now = self._clock.now()
+        lines = []
+        for request in theirs:
+            card = await self._approvals.card(request.id)
+            if card is not None:
+                lines.append(f"{card.short_id}  {card.command}  ({time_left(card.deadline - now)})")
+        return Reply("\n".join(lines))
+
+    async def _lock(self, typed: Typed) -> Reply:
+        if not authorised(self._switches.allow_from, typed.sender):
+            await self._record("security.outsider", typed.sender, typed.place, None)
+            return OUTSIDER
+        return Reply(await self._switches.lock(_reviewer(typed.sender)), private=False)
+
+    async def _status(self, typed: Typed) -> Reply:
+        if not authorised(self._switches.allow_from, typed.sender):
+            await self._record("security.outsider", typed.sender, typed.place, None)
+            return OUTSIDER
+        return Reply(await self._switches.status())
+
+    def _may_decide(self, sender: Sender, request: Request, place: str | None) -> bool:
+        """Tell whether a route of the request leads to this sender in this place (None: the two alone)."""
+        asked = {(copy.channel, copy.place) for copy in request.copies}
+        return any(
+            route.channel == sender.channel
+            and (route.channel, route.place) in asked
+            and place in (None, route.place)
+            and authorised(route.approvers, sender)
+            for route in self._approvals.routes(request)
+        )
+
+    async def _record(self, kind: str, sender: Sender, place: str, request: Request | None) -> None:
+        actor = f"person:{sender.channel}:{sender.id}"
+        data = {"name": sender.name, "place": place}
+        about = request.id if request else None
+        await self._store.append(AuditEvent(self._clock.now(), kind, actor, about, data))
+
+
+def _is_of(press: Press, kept: KeptCopy) -> bool:
+    where = (kept.copy.channel, kept.copy.place)
+    return where == (press.sender.channel, press.place) and kept.ref in (None, press.ref)
+
+
+def _place(typed: Typed) -> str | None:
+    return None if typed.direct else typed.place
+
+
+def _reviewer(sender: Sender) -> Reviewer:
+    return Reviewer(sender.channel, sender.id, sender.name or sender.id)
+
+
+def _answer(command: commands.Approve | commands.Deny) -> Answer | None:
+    if isinstance(command, commands.Deny):
+        return None if command.always else Answer.DENY
+    answers = {commands.How.ONCE: Answer.ALLOW_ONCE, commands.How.ALWAYS: Answer.ALLOW_ALWAYS}
+    return answers.get(command.how)
