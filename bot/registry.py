@@ -10,6 +10,7 @@ from adapters.channels.terminal.adapter import TerminalChannel
 from adapters.channels.terminal.identity import local_reviewer
 from adapters.channels.web.adapter import WebChannel
 from core.config import Config
+from core.errors import StartError
 from core.ports import Channel, Clock, Store
 
 Factory = Callable[[Config, Store, Clock], Channel | None]
@@ -29,10 +30,45 @@ def _has_terminal() -> bool:
     return sys.stdin is not None and not sys.stdin.closed and os.isatty(sys.stdin.fileno())
 
 
+def _telegram(config: Config, _store: Store, clock: Clock) -> Channel | None:
+    settings = config.channels.telegram
+    if settings is None or not settings.enabled:
+        return None
+    # Its library takes a while to import, and only those who use it should wait for it.
+    from adapters.channels.telegram.adapter import TelegramChannel  # noqa: PLC0415 - as said
+
+    return TelegramChannel(settings, clock)
+
+
+def _telegram_place(target: str) -> str:
+    from adapters.channels.telegram.identity import place_of  # noqa: PLC0415 - as above
+
+    return place_of(target)
+
+
 CHANNELS: Mapping[str, Factory] = {
     "web": _web,
     "terminal": _terminal,
+    "telegram": _telegram,
 }
+
+PLACES: Mapping[str, Callable[[str], str]] = {
+    "telegram": _telegram_place,
+}
+
+
+def place(channel: str, target: str) -> str:
+    """Give the place within a channel that a target of the configuration names; ValueError where none."""
+    return PLACES[channel](target) if channel in PLACES else target
+
+
+def check_targets(config: Config) -> None:
+    """Raise StartError for the first target that names no place in its channel."""
+    for index, target in enumerate(config.approvals.exec.targets):
+        try:
+            place(target.channel, target.to)
+        except ValueError as error:
+            raise StartError(f"approvals.exec.targets[{index}].to: {error}") from None
 
 
 def channels(config: Config, store: Store, clock: Clock) -> list[Channel]:

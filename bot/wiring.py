@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     config, clock = loaded.config, SystemClock()
     store = await stack.enter_async_context(open_store(home.database))
     credentials = await _credentials(loaded, store, clock, home)
+    registry.check_targets(config)
     channels = registry.channels(config, store, clock)
     ledger = Ledger(store)
     stack.push_async_callback(ledger.close)
@@ -118,14 +119,20 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
 
 def _routes(config: Config, opened: Sequence[str]) -> Routes:
     def routes(request: Request) -> tuple[Route, ...]:
-        return routes_for(
-            config.approvals.exec,
-            agent=request.call.agent,
-            session=request.call.session,
-            open_channels=opened,
-        )
+        session = request.call.session
+        found = routes_for(config.approvals.exec, agent=session.agent, session=session, open_channels=opened)
+        placed = [route for route in map(_placed, found) if route is not None]
+        return tuple({(route.channel, route.place): route for route in reversed(placed)}.values())
 
     return routes
+
+
+def _placed(route: Route) -> Route | None:
+    """Name a route's place as its channel does; a session's peer that names none there leads nowhere."""
+    try:
+        return replace(route, place=registry.place(route.channel, route.place))
+    except ValueError:
+        return None
 
 
 def _switches(config: Config, console: OperatorConsole) -> Switches:
