@@ -158,6 +158,7 @@ class Methods:
             markup=markup,
             document=document,
             thread=self._thread(chat, values.get("message_thread_id")),
+            by_bot=True,
             reply_to=self._replied(chat, values.get("reply_parameters")),
             silent=values.get("disable_notification", False),
             previews=not values.get("link_preview_options", {}).get("is_disabled", False),
@@ -188,8 +189,7 @@ class Methods:
             raise rules.wrong("message identifier is not specified (chat_id and message_id)")
         chat = self._world.reachable_chat(values["chat_id"])
         message = self._world.find_message(chat, values["message_id"], "message to edit not found")
-        own_post = chat.type == "channel" and message.sender_chat is chat
-        if message.sender is not self._world.bot and not own_post:
+        if not message.by_bot:
             raise bad_request("message can't be edited")
         return message
 
@@ -222,7 +222,7 @@ class Methods:
         chat = self._world.reachable_chat(values["chat_id"])
         message = self._world.find_message(chat, values["message_id"], "message to delete not found")
         administers = chat.members.get(self._world.bot.id) == "administrator"
-        if message.sender is not self._world.bot and not administers and chat.type != "private":
+        if not message.by_bot and not administers and chat.type != "private":
             raise bad_request("message can't be deleted")
         message.deleted = True
         self._changed.fire()

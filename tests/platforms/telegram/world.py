@@ -105,6 +105,7 @@ class Message:
     forward_origin: dict[str, Any] | None = None
     silent: bool = False
     previews: bool = True
+    by_bot: bool = False
     date: int = field(default_factory=lambda: int(time.time()))
     edit_date: int | None = None
     deleted: bool = False
