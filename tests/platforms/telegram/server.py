@@ -109,12 +109,7 @@ class BotApi:
 
     def sent(self, chat: Chat | None = None) -> list[Message]:
         """List what the bot wrote and did not delete."""
-        bot = self.world.bot
-        return [
-            m
-            for m in self.messages(chat)
-            if m.sender is bot or (m.sender is None and m.sender_chat is m.chat)
-        ]
+        return [message for message in self.messages(chat) if message.by_bot]
 
     def documents(self, chat: Chat | None = None) -> list[Document]:
         return [message.document for message in self.messages(chat) if message.document]

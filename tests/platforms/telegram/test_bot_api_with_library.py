@@ -281,3 +281,16 @@ async def test_a_thread_is_one_of_the_chat(telegram_api, bot, ada):
     assert telegram_api.messages(group)[0].thread == topic
     with pytest.raises(BadRequest, match="thread not found"):
         await bot.send_message(group.id, "card", message_thread_id=topic + 1)
+
+
+async def test_a_channel_keeps_the_bots_posts_and_others_apart(telegram_api, bot, ada):
+    news = telegram_api.new_channel("News", ada, username="the_news")
+    telegram_api.say(news, ada, "/pending")
+    post = await bot.send_message("@the_news", "card")
+    assert [m.text for m in telegram_api.sent(news)] == ["card"]
+    assert post.sender_chat.id == news.id
+    await post.edit_text("done")
+    (update,) = await bot.get_updates()
+    assert (update.channel_post.text, update.channel_post.from_user) == ("/pending", None)
+    with pytest.raises(BadRequest, match="can't be edited"):
+        await bot.edit_message_text("ours", news.id, update.channel_post.message_id)
