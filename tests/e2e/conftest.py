@@ -43,6 +43,10 @@ class Daemon:
         self.log = root / "daemon.log"
 
     @property
+    def program(self) -> Path:
+        return SAYSO
+
+    @property
     def env(self) -> dict[str, str]:
         return {**os.environ, "SAYSO_HOME": str(self.home), "NO_COLOR": "1"}
 
