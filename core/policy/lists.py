@@ -111,9 +111,8 @@ def unknown_entries(config: Config) -> Iterator[tuple[str, str]]:
     for path, lists in all_lists(config):
         named = {"allow": lists.allow, "alsoAllow": lists.also_allow, "deny": lists.deny}
         for key, texts in named.items():
-            for index, text in enumerate(texts):
-                if universe.read(text).kind is Kind.UNKNOWN:
-                    yield f"{path}.{key}[{index}]", text
+            unknown = [universe.read(text).kind is Kind.UNKNOWN for text in texts]
+            yield from ((f"{path}.{key}[{i}]", text) for i, text in enumerate(texts) if unknown[i])
 
 
 def hopeless_allow_lists(config: Config) -> Iterator[str]:
