@@ -15,7 +15,7 @@ from adapters.channels.telegram.faults import delivery_error, said, unchanged
 from adapters.channels.telegram.health import Health
 from adapters.channels.telegram.identity import Address, MessageRef, address_of, ref_of
 from adapters.channels.telegram.intake import Intake
-from adapters.channels.telegram.polling import ALLOWED_UPDATES, Poller
+from adapters.channels.telegram.polling import ALLOWED_UPDATES, Poller, suspect_token
 from adapters.channels.telegram.reading import COMMANDS
 from adapters.channels.telegram.render import keyboard, notice_message, render
 from adapters.channels.telegram.sending import NO_PREVIEW, Places, send
@@ -64,6 +64,7 @@ class TelegramChannel:
         """Check the token and start to listen; without a network, keep trying in the background."""
         _keep_tokens_out_of_the_log()
         self._health = Health()
+        self._health.connecting()
         bot = self._make_bot()
         try:
             await self._greet(bot)
@@ -98,7 +99,7 @@ class TelegramChannel:
             await self._edit(at, rendered.message, buttons)
         except TelegramError as error:
             if not unchanged(error):
-                raise self._failure(error, at.chat, posting=False) from error
+                raise await self._failure(error, at.chat, posting=False) from error
         if not card.waits:
             self._nonces.pop(at, None)
 
@@ -179,7 +180,7 @@ class TelegramChannel:
         try:
             return await send(self._connected(), self._places.current(address), message, buttons)
         except TelegramError as error:
-            raise self._failure(error, address.chat, posting=True) from error
+            raise await self._failure(error, address.chat, posting=True) from error
 
     async def _edit(self, at: MessageRef, message: Message, buttons: InlineKeyboardMarkup | None) -> None:
         await self._connected().edit_message_text(
@@ -198,14 +199,14 @@ class TelegramChannel:
             raise delivery_error(InvalidToken(), posting=False)
         return self._bot
 
-    def _failure(self, error: TelegramError, chat: int, *, posting: bool) -> DeliveryError:
+    async def _failure(self, error: TelegramError, chat: int, *, posting: bool) -> DeliveryError:
         if isinstance(error, ChatMigrated):
             self._moved(chat, error.new_chat_id)
             if posting:
                 return DeliveryError(f"the group {chat} became {error.new_chat_id}", retry_after_s=0)
             return DeliveryRefused("the message stayed behind in a group that became a supergroup")
         if isinstance(error, InvalidToken):
-            self._health.revoke()
+            await suspect_token(self._connected(), self._health)
         return delivery_error(error, posting=posting)
 
     def _moved(self, old: int, new: int) -> None:
@@ -229,5 +230,5 @@ def _readable(ref: str) -> MessageRef:
 
 def _keep_tokens_out_of_the_log() -> None:
     """Silence what logs addresses: the Bot API has the token in each of them."""
-    for name in ("httpx", "httpcore"):
+    for name in ("httpx", "httpcore", "telegram"):
         logging.getLogger(name).setLevel(logging.WARNING)

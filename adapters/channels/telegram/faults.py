@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import httpx
 from telegram.error import BadRequest, Forbidden, InvalidToken, NetworkError, RetryAfter, TelegramError
 
 from core.display import safe
 from core.errors import DeliveryError, DeliveryRefused, DeliveryUnclear
+
+# The library warns at every flood otherwise; it reads this whenever a time is looked at.
+os.environ.setdefault("PTB_TIMEDELTA", "true")
 
 _REVOKED_RETRY_S = 300.0
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)

@@ -30,6 +30,10 @@ class Health:
             return "degraded", "; ".join(_moved_words(old, new) for old, new in self._moved.items())
         return self._state
 
+    def connecting(self) -> None:
+        """Note that the channel was opened."""
+        self._state = ("degraded", "connecting")
+
     def ok(self) -> None:
         """Note that Telegram answered."""
         if self._state[0] != "ok" and not self.revoked:

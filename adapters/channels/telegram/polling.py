@@ -64,10 +64,10 @@ class Poller:
         self._confirmed = offset
         self._health.ok()
         tasks = [task for update in fetched if (task := self._take(update)) is not None]
-        if tasks:
-            await asyncio.wait(tasks, timeout=_HANDLING_S)
         if fetched:
             self._offset = max(update.update_id for update in fetched) + 1
+        if tasks:
+            await asyncio.wait(tasks, timeout=_HANDLING_S)
 
     async def _fetch(self, *, wait: int, limit: int) -> tuple[Update, ...]:
         return await self._bot.get_updates(
@@ -77,7 +77,7 @@ class Poller:
     async def _trouble(self, error: Exception, pause: float) -> float:
         """Note what is wrong and return how long to wait."""
         if isinstance(error, InvalidToken):
-            await self._suspect_token()
+            await suspect_token(self._bot, self._health)
         elif isinstance(error, Conflict):
             self._health.trouble(
                 "another program fetches the updates of this bot: stop it, or give Sayso a bot of its own"
@@ -91,11 +91,12 @@ class Poller:
             self._health.trouble(f"Telegram cannot be reached: {said(error)}; trying again")
         return pause
 
-    async def _suspect_token(self) -> None:
-        """Ask once more before the token is given up: a proxy's 404 looks like a revoked token."""
-        try:
-            await self._bot.get_me()
-        except InvalidToken:
-            self._health.revoke()
-        except TelegramError as error:
-            self._health.trouble(f"Telegram cannot be reached: {said(error)}; trying again")
+
+async def suspect_token(bot: Bot, health: Health) -> None:
+    """Ask once more before the token is given up: a proxy's 404 looks like a revoked token."""
+    try:
+        await bot.get_me()
+    except InvalidToken:
+        health.revoke()
+    except TelegramError as error:
+        health.trouble(f"Telegram cannot be reached: {said(error)}; trying again")

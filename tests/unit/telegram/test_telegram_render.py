@@ -1,0 +1,310 @@
+"""Cards as Telegram messages: whole, within the limits, and with nothing in them that a client would link."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from telegram import MessageEntity
+
+from adapters.channels.telegram.render import keyboard, notice_message, render, reply_message
+from adapters.channels.telegram.text import LONGEST, Text, fit, shorten, units, visible
+from core.model.card import Card, CardOutcome
+from core.model.chat import Notice, NoticeKind
+from core.model.request import State
+from tests.platforms.telegram.text import linked
+
+NONCE = "AAAAAAAAAAAAAAAAAAAAAA"
+NOW = 1_700_000_000_000
+FORBIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+HOSTILE = [
+    "@everyone",
+    "@sayso_bot",
+    "#tag",
+    "$USD",
+    "/deny 3f2b9c1d",
+    "/approve@other_bot x",
+    "https://evil.example/x",
+    "evil.example",
+    "a.sh",
+    "www.evil.example",
+    "tg://user?id=5",
+    "t.me/joinchat/x",
+    "mailto:a@evil.example",
+    "a@evil.example",
+    "+1 234 567 8901",
+    "4242424242424242",
+    "*bold* _it_",
+    "`code`",
+    "```\npre\n```",
+    "<b>bold</b>",
+    "<a href='https://evil.example'>ok</a>",
+    "[ok](https://evil.example)",
+    "||spoiler||",
+    "~~x~~",
+    "\u202etxt.exe",
+    "\u2066abc\u2069",
+    "\u200bhidden",
+    "\u200d",
+    "\u2060",
+    "\ufeff",
+    "\xadsoft",
+    "\u061c",
+    "\U000e0041\U000e007f",
+    "\ufe0f",
+    "\u034f",
+    "\u115f",
+    "\u3164",
+    "\u2800",
+    "\xa0",
+    "\u2003",
+    "\u3000",
+    "\u2028",
+    "\u2029",
+    "\x00",
+    "\x07",
+    "\x08\x08",
+    "\x1b[2J",
+    "\r",
+    "\t",
+    "\n" * 50,
+    " " * 300,
+    "a" * 10000,
+    "\U0001f600" * 5000,
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466" * 400,
+    "e\u0301\u0301\u0301\u0301",
+    "a\u030ab",
+    "a\u0333b",
+    "x\u033fy",
+    "\u0440\u0430\u0443",
+    "\u0430\u0440\u0440\u04cf\u0435.com",
+    "\U0001f170\U0001f171",
+    "\ud800",
+    "\udcff",
+    "\U0010ffff",
+    "\ue000",
+    "Allow once",
+    "\u2753 Asks to run \xb7 main",
+    "Or /approve 00000000",
+    "\u2026 9 characters left out \u2026",
+    "\U0001f7e5 HOST",
+    "Id 3f2b9c1d",
+    "\n\u2705 Allowed \xb7 main",
+    "\u202e\u2066@admin\u2069",
+    "",
+    "evil\u3002example",
+    "evil\uff0eexample",
+    "@\u0430dmin",
+]
+
+
+def card_of(text: str, **changes: object) -> Card:
+    card = Card(
+        request_id="3f2b9c1d5e6f7a8b9c0d1e2f3a4b5c6d",
+        state=State.WAITING,
+        agent=text,
+        session=text,
+        command=text,
+        cwd=text,
+        placement="sandbox (bubblewrap)",
+        on_host=False,
+        reason=text,
+        rule=text,
+        written=text,
+        env=((text, text),),
+        always=(text,),
+        always_why=None,
+        created_at=NOW,
+        deadline=NOW + 120_000,
+    )
+    return replace(card, **changes)
+
+
+def ended(text: str) -> Card:
+    outcome = CardOutcome(text, 1, 5, text, text)
+    return card_of(text, state=State.FINISHED, decided=text, decided_at=NOW, outcome=outcome)
+
+
+def marked(message) -> list[tuple[str, str]]:
+    raw = message.text.encode("utf-16-le")
+    return [
+        (one.type, raw[2 * one.offset : 2 * (one.offset + one.length)].decode("utf-16-le"))
+        for one in message.entities
+    ]
+
+
+def outside(message) -> str:
+    """Return what stands in no CODE or PRE, where clients link."""
+    raw, kept, at = message.text.encode("utf-16-le"), b"", 0
+    for one in message.entities:
+        if one.type in {MessageEntity.CODE, MessageEntity.PRE}:
+            kept += raw[2 * at : 2 * one.offset] + " ".encode("utf-16-le")
+            at = one.offset + one.length
+    return (kept + raw[2 * at :]).decode("utf-16-le")
+
+
+def check(message) -> None:
+    total = units(message.text)
+    assert 0 < total <= LONGEST
+    assert len(message.entities) <= 100
+    end = 0
+    for one in message.entities:
+        assert one.length > 0
+        assert one.offset >= end
+        end = one.offset + one.length
+        assert end <= total
+    marked(message)  # decodes strictly: fails where an entity splits a pair
+    bad = [char for char in message.text if unicodedata.category(char) in FORBIDDEN and char != "\n"]
+    assert bad == []
+    ours = re.sub(r"\d\d:\d\d:\d\d UTC|\d{1,3}(,\d{3})* characters", "", outside(message))
+    assert not re.search(r"[@#$/+]\w|\w[.:@/\u3002\uff0e]\w|\d{3}", ours)
+    assert linked(message.text, [one.to_dict() for one in message.entities]) == []
+
+
+def test_there_are_enough_hostile_texts() -> None:
+    assert len(set(HOSTILE)) >= 60
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_within_the_limits_and_never_linked(text) -> None:
+    for card in (card_of(text), card_of(text, on_host=True, placement="HOST"), ended(text)):
+        check(render(card, NOW).message)
+    check(notice_message(Notice(NoticeKind.DENIED, text, "3f2b9c1d5e6f")))
+    if text:
+        check(reply_message(text)[0])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=3_000), st.integers(1, 40))
+def test_any_text_keeps_entities_inside_and_pairs_whole(text, times) -> None:
+    check(render(card_of(text * times), NOW).message)
+    check(render(ended(text * times), NOW).message)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=400), st.integers(60, 500))
+def test_what_is_fitted_adds_up_to_the_text(text, most) -> None:
+    shown = fit(text, most)
+    assert units(shown.text) <= most
+    assert text.startswith(shown.head)
+    assert text.endswith(shown.tail)
+    assert len(shown.head) + shown.omitted + len(shown.tail) == len(text)
+
+
+@given(st.text(alphabet="ab😀", max_size=50), st.integers(1, 40))
+def test_what_is_shortened_says_so(text, most) -> None:
+    short = shorten(text, most)
+    assert units(short) <= most
+    assert short == text or (short.endswith("…") and text.startswith(short[:-1]))
+
+
+def test_offsets_count_units_not_characters() -> None:
+    message = Text().add("😀😀 ").code("👍x").add(" ").bold("b").message()
+    assert [(one.offset, one.length) for one in message.entities] == [(5, 3), (9, 1)]
+
+
+def test_everything_a_reviewer_needs_is_there(make_card, clock) -> None:
+    message = render(make_card(env=(("CI", "true"),)), clock.now()).message
+    texts = marked(message)
+    assert ("pre", "/usr/bin/rm -rf build") in texts
+    assert ("code", "/approve 3f2b9c1d") in texts
+    assert ("code", "CI=true") in texts
+    assert ("code", "exactly `rm -rf build` in the sandbox") in texts
+    assert "Until 22:15:20 UTC · 2 min left at posting" in message.text
+    assert "exec.allowlist-miss, written in tools.exec.security (config.yaml, line 12)" in message.text
+    assert "HOST" not in message.text
+
+
+def test_the_host_is_the_first_thing_said(make_card, clock) -> None:
+    message = render(make_card(on_host=True, placement="HOST"), clock.now()).message
+    assert message.text.startswith("🟥 HOST: on this machine itself, outside the sandbox\n")
+
+
+def labels(markup) -> list[list[str]]:
+    return [[button.text for button in row] for row in markup.inline_keyboard]
+
+
+def test_a_short_card_can_be_answered_at_once(make_card) -> None:
+    markup = keyboard(make_card(), NONCE, view_first=False)
+    assert labels(markup) == [["Allow once", "Always allow"], ["Deny"]]
+    assert [b.callback_data for row in markup.inline_keyboard for b in row] == [
+        f"{verb}:{NONCE}" for verb in "oad"
+    ]
+
+
+def test_always_is_not_offered_where_there_is_nothing_to_remember(make_card, clock) -> None:
+    card = make_card(always=(), always_why="sudo changes who runs")
+    assert labels(keyboard(card, NONCE, view_first=False)) == [["Allow once"], ["Deny"]]
+    assert "sudo changes who runs" in render(card, clock.now()).message.text
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"command": "x" * 6_000},
+        {"command": "\n".join("abcd" * 10)},
+        {"cwd": "/" + "d" * 900},
+        {"env": (("PATH", "p" * 900),)},
+        {"always": ("a" * 900,)},
+        {"reason": "r" * 900},
+    ],
+)
+def test_a_card_that_does_not_fit_must_be_viewed_first(make_card, clock, changes) -> None:
+    rendered = render(make_card(**changes), clock.now())
+    assert rendered.elided
+    assert labels(keyboard(make_card(**changes), NONCE, view_first=True)) == [["View all"], ["Deny"]]
+    assert "/approve" not in rendered.message.text
+    assert "characters left out" in rendered.message.text
+
+
+def test_a_card_that_fits_need_not_be_viewed(make_card, clock) -> None:
+    assert not render(make_card(command="x" * 1_700), clock.now()).elided
+
+
+def test_the_gap_counts_exactly_and_the_tail_is_seen(make_card, clock) -> None:
+    command = "echo " + "😀" * 3_000 + " && rm -rf /"
+    message = render(make_card(command=command), clock.now()).message
+    head, tail = [text for kind, text in marked(message) if kind == "pre"]
+    (said,) = re.findall(r"… ([\d,]+) characters left out here …", message.text)
+    assert int(said.replace(",", "")) == len(command) - len(head) - len(tail)
+    assert tail.endswith(" && rm -rf /")
+
+
+def test_empty_lines_do_not_push_the_end_out_of_sight(make_card, clock) -> None:
+    message = render(make_card(command="ls" + "\n" * 500 + "rm -rf /"), clock.now()).message
+    assert message.text.count("\n") < 50
+    assert [text for kind, text in marked(message) if kind == "pre"][1].endswith("rm -rf /")
+
+
+def test_once_decided_there_are_no_buttons_and_the_outcome_is_shown(make_card, clock) -> None:
+    outcome = CardOutcome("exited with 3 after 1.2 s", 3, 1_200, "out", "err")
+    card = make_card(state=State.FINISHED, decided="allowed by ann", decided_at=clock.now(), outcome=outcome)
+    message = render(card, clock.now()).message
+    assert keyboard(card, NONCE, view_first=False) is None
+    for words in ("allowed by ann", "22:13:20 UTC", "exited with 3 after 1.2 s", "out", "err"):
+        assert words in message.text
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_every_state_has_words(make_card, clock, state) -> None:
+    assert render(make_card(state=state), clock.now()).message.text
+
+
+def test_marks_that_telegram_takes_out_are_made_visible() -> None:
+    assert visible("a\u030a") == "a\\u{30a}"
+
+
+def test_plain_words_stay_plain_and_names_become_code() -> None:
+    message = reply_message("Denied by @ann, see evil.example. Nothing ran.")[0]
+    assert marked(message) == [("code", "@ann,"), ("code", "evil.example.")]
+
+
+def test_a_long_answer_says_that_it_was_cut() -> None:
+    message, cut = reply_message("word " * 2_000)
+    assert cut
+    assert units(message.text) <= LONGEST
