@@ -36,14 +36,26 @@ class Switches:
     allow_from: tuple[str, ...] = ()
 
 
+def _nobody_is_told(_event: AuditEvent) -> None:
+    """Stand for a listener where there is none."""
+
+
 class Conversation:
     """The desk at which chats hand in what people press and type."""
 
-    def __init__(self, approvals: Approvals, store: Store, clock: Clock, switches: Switches) -> None:
+    def __init__(
+        self,
+        approvals: Approvals,
+        store: Store,
+        clock: Clock,
+        switches: Switches,
+        told: Callable[[AuditEvent], None] = _nobody_is_told,
+    ) -> None:
         self._approvals = approvals
         self._store = store
         self._clock = clock
         self._switches = switches
+        self._told = told
 
     async def review(self, review: Review) -> ReviewAnswer:
         """Take an answer of somebody whom a login has proven to be the operator."""
@@ -75,7 +87,8 @@ class Conversation:
             return OUTSIDER
         await self._store.note_ref(kept.copy, press.ref)
         if press.verb == Verb.VIEW_ALL.value:
-            return Reply("The whole command:", document=request.canonical)
+            card = await self._approvals.card(request.id)
+            return Reply("Here is all of it.", document=in_full(card)) if card else UNKNOWN
         answer = _ANSWERS.get(press.verb)
         if answer is None:
             return NOT_THIS_MESSAGE
@@ -159,7 +172,25 @@ class Conversation:
         actor = f"person:{sender.channel}:{sender.id}"
         data = {"name": sender.name, "place": place}
         about = request.id if request else None
-        await self._store.append(AuditEvent(self._clock.now(), kind, actor, about, data))
+        event = AuditEvent(self._clock.now(), kind, actor, about, data)
+        await self._store.append(event)
+        self._told(event)
+
+
+def in_full(card: Card) -> str:
+    """Write out everything that a card says, for those who must see all of it before they allow it."""
+    env = "\n".join(f"  {name}={value}" for name, value in card.env) or "  nothing"
+    always = ", ".join(card.always) or f"not offered: {card.always_why}"
+    return (
+        f"{card.command}\n\n"
+        f"Runs in:    {card.cwd} ({card.placement})\n"
+        f"For:        {card.agent}, session {card.session}\n"
+        f"Asks for:   {card.reason}\n"
+        f"Rule:       {card.rule}, written in {card.written}\n"
+        f"Always:     {always}\n"
+        f"Adds to the environment:\n{env}\n"
+        f"Id:         {card.request_id}\n"
+    )
 
 
 def _is_of(press: Press, kept: KeptCopy) -> bool:

@@ -162,6 +162,15 @@ async def test_the_second_press_is_told_what_stands(chat, make_request):
     assert await chat.state(request) is State.DENIED
 
 
+async def test_view_all_shows_the_whole_card_to_approvers_alone(chat, make_request):
+    request = await chat.ask(make_request(canonical="/usr/bin/printf " + "x" * 9_000))
+    reply = await chat.desk.press(press(request, verb=Verb.VIEW_ALL))
+    for part in (request.canonical, request.cwd, "exec.allowlist-miss", request.id):
+        assert part in reply.document
+    assert await chat.state(request) is State.WAITING
+    assert (await chat.desk.press(press(request, MALLORY, verb=Verb.VIEW_ALL))).document is None
+
+
 async def test_always_is_refused_where_it_is_not_offered(chat, make_request):
     request = await chat.ask(make_request(always=AlwaysOffer(why="sudo is never remembered")))
     reply = await chat.desk.press(press(request, verb=Verb.ALLOW_ALWAYS))
