@@ -64,11 +64,13 @@ def place(channel: str, target: str) -> str:
 
 def check_targets(config: Config) -> None:
     """Raise StartError for the first target that names no place in its channel."""
-    for index, target in enumerate(config.approvals.exec.targets):
-        try:
-            place(target.channel, target.to)
-        except ValueError as error:
-            raise StartError(f"approvals.exec.targets[{index}].to: {error}") from None
+    lists = {"exec": config.approvals.exec.targets, "notices": config.approvals.notices.targets}
+    for name, targets in lists.items():
+        for index, target in enumerate(targets):
+            try:
+                place(target.channel, target.to)
+            except ValueError as error:
+                raise StartError(f"approvals.{name}.targets[{index}].to: {error}") from None
 
 
 def channels(config: Config, store: Store, clock: Clock) -> list[Channel]:

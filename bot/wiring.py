@@ -27,6 +27,7 @@ from bot.version import version
 from core.approvals import lifecycle
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
+from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route, routes_for
 from core.approvals.service import Approvals, Routes
@@ -72,13 +73,18 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
     daemon = Daemon(_status(home, opened, clock), page.link if page else None, loaded.where)
     console = OperatorConsole(store, approvals, ledger, runs, credentials, judge, clock, daemon)
-    desk = Conversation(approvals, store, clock, _switches(config, console))
+    addresses = Addresses(opened, registry.place)
+    herald = Herald(store, clock, config.approvals.notices, addresses, loaded.secrets)
+    ledger.on_commit.append(herald.hear)
+    desk = Conversation(approvals, store, clock, _switches(config, console), herald.hear)
 
     await _recover(store, ledger, approvals, clock)
     for channel in channels:
         courier = Courier(channel, store, desk, clock)
         if await _open(stack, channel, courier, desk, ledger):
             opened.append(channel.name)
+            herald.on_post.append(courier.nudge)
+    await stack.enter_async_context(_task(herald.run(), "herald"))
     await stack.enter_async_context(_task(approvals.keep_deadlines(gate.fallback), "deadlines"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
 

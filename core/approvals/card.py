@@ -124,7 +124,7 @@ def _card_outcome(request: Request, secrets: Sequence[str]) -> CardOutcome | Non
         return None
     left = request.outcome
     return CardOutcome(
-        line=_outcome_line(request.state, left),
+        line=outcome_line(request.state, left),
         exit_code=left.get("exitCode"),
         duration_ms=left.get("durationMs"),
         stdout=safe(left.get("stdout", ""), secrets=secrets, multiline=True),
@@ -132,7 +132,8 @@ def _card_outcome(request: Request, secrets: Sequence[str]) -> CardOutcome | Non
     )
 
 
-def _outcome_line(state: State, left: dict[str, Any]) -> str:
+def outcome_line(state: State, left: dict[str, Any]) -> str:
+    """Say in one line how a run ended."""
     if state is not State.FINISHED:
         return f"{state.value}: {left.get('reason', 'no reason was recorded')}"
     took = duration(int(left.get("durationMs") or 0))

@@ -35,6 +35,10 @@ class Courier:
         if any(message.channel == self._channel.name for message in change.messages):
             self._news.set()
 
+    def nudge(self) -> None:
+        """Look into the outbox soon."""
+        self._news.set()
+
     async def tell_again(self) -> None:
         """Show everything that waits in a channel whose messages did not outlive the daemon."""
         if self._channel.keeps_copies:

@@ -80,7 +80,10 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A message that asks nothing; the text is already safe to show."""
+    """A message that asks nothing; the text is already safe to show.
+
+    Channels show the short form of `request_id` with it.
+    """
 
     kind: NoticeKind
     text: str

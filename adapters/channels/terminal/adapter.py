@@ -97,7 +97,8 @@ class TerminalChannel:
     async def notify(self, notice: Notice, place: str) -> None:  # noqa: ARG002 - there is one terminal
         """Print a notice."""
         if not self._silent:
-            self._say(notice.text)
+            about = f"\nRequest: {notice.request_id[:8]}" if notice.request_id else ""
+            self._say(notice.text + about)
 
     async def close(self) -> None:
         """Stop listening and printing."""

@@ -1,0 +1,140 @@
+"""What people are told without being asked: from what was committed to notices, and to whom. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from core.approvals.card import outcome_line, settled_line
+from core.config import NoticeSettings
+from core.display import elide, safe
+from core.model.chat import Notice, NoticeKind
+from core.model.request import AuditEvent, Change, Request, State
+
+SECURITY_PREFIX = "security."
+_HEAD, _TAIL = 200, 60
+_ENDED = (State.FINISHED, State.FAILED, State.INTERRUPTED)
+_SECURITY = {
+    "security.outsider": "Somebody who may not decide here tried to",
+    "security.foreign-button": "A button was pressed that belongs to another message",
+}
+_COUNTED = {
+    NoticeKind.DENIED: ("denial", "denials"),
+    NoticeKind.SECURITY: ("security event", "security events"),
+    NoticeKind.ASKED_ELSEWHERE: ("question asked elsewhere", "questions asked elsewhere"),
+    NoticeKind.FINISHED: ("run that ended", "runs that ended"),
+    NoticeKind.CHANNEL: ("notice about a channel", "notices about channels"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place within a channel, as that channel names it."""
+
+    channel: str
+    place: str
+
+
+def notices_for(change: Change, settings: NoticeSettings, secrets: Sequence[str] = ()) -> tuple[Notice, ...]:
+    """Build what a committed change is told by; kinds that are switched off are left out."""
+    return tuple(_notices(change, settings, secrets))
+
+
+def security_notice(
+    event: AuditEvent, settings: NoticeSettings, secrets: Sequence[str] = ()
+) -> Notice | None:
+    """Build what a security event is told by; None for other events, and where that is switched off."""
+    if not settings.security or not event.kind.startswith(SECURITY_PREFIX):
+        return None
+    data = event.data or {}
+    what = _SECURITY.get(event.kind, "Something happened that the operator should know of")
+    name = _line(str(data.get("name", "")), secrets)
+    who = " ".join(filter(None, [name, f"({_line(event.actor, secrets)})"]))
+    lines = [f"{what} ({_line(event.kind, secrets)})", f"Who: {who}"]
+    if data.get("place"):
+        lines.append(f"Where: {_line(str(data['place']), secrets)}")
+    return Notice(NoticeKind.SECURITY, "\n".join(lines), event.request_id)
+
+
+def destinations(
+    kind: NoticeKind, request: Request | None, own: Spot | None, targets: Sequence[Spot]
+) -> tuple[Spot, ...]:
+    """List where a notice goes, each place once: to the session's own chat, and to the targets.
+
+    That something is asked elsewhere is told in the session's own chat alone. A denial by a person is not
+    repeated where the copy of its question says so already.
+    """
+    shown = [Spot(copy.channel, copy.place) for copy in request.copies] if request else []
+    if kind is NoticeKind.ASKED_ELSEWHERE:
+        return (own,) if own and own not in shown else ()
+    wanted = dict.fromkeys([own, *targets] if own and request else targets)
+    hidden: Collection[Spot] = shown if kind is NoticeKind.DENIED and request and _by_person(request) else ()
+    return tuple(spot for spot in wanted if spot not in hidden)
+
+
+def repeats(notice: Notice, request: Request | None) -> tuple[str, ...]:
+    """Name what makes two notices the same news: one denial often comes many times in a row."""
+    if notice.kind is NoticeKind.DENIED and request is not None:
+        rule = str(request.verdict.get("rule", ""))
+        return (notice.kind, str(request.call.session), rule, request.canonical, settled_line(request))
+    return (notice.kind, notice.request_id or "", notice.text)
+
+
+def summed_up(kind: NoticeKind, count: int) -> Notice:
+    """Build the one line that stands for notices that would have been too many."""
+    one, many = _COUNTED[kind]
+    return Notice(kind, f"{count} more {one if count == 1 else many} in the last minute")
+
+
+def _notices(change: Change, settings: NoticeSettings, secrets: Sequence[str]) -> Iterator[Notice]:
+    request = change.request
+    if settings.denied and request.state is State.DENIED:
+        yield _notice(NoticeKind.DENIED, request, _denial(request, secrets))
+    if settings.finished and request.state in _ENDED:
+        line = f"Run {outcome_line(request.state, request.outcome or {})}"
+        yield _notice(NoticeKind.FINISHED, request, (_line(line, secrets), *_what(request, secrets)))
+    if settings.asked_elsewhere and change.insert and request.state is State.WAITING:
+        channels = ", ".join(dict.fromkeys(copy.channel for copy in request.copies))
+        line = f"Asked elsewhere: {_line(channels, secrets)}"
+        yield _notice(NoticeKind.ASKED_ELSEWHERE, request, (line, *_what(request, secrets)))
+    for event in change.events:
+        notice = security_notice(event, settings, secrets)
+        if notice is not None:
+            yield notice
+
+
+def _notice(kind: NoticeKind, request: Request, lines: Iterable[str]) -> Notice:
+    return Notice(kind, "\n".join(lines), request.id)
+
+
+def _denial(request: Request, secrets: Sequence[str]) -> Iterator[str]:
+    yield _line(_denied_line(request), secrets)
+    yield from _what(request, secrets)
+    if not _by_person(request):
+        where = request.verdict.get("where") or request.verdict.get("source")
+        written = f" ({where})" if where else ""
+        yield _line(f"Rule: {request.verdict.get('rule', 'unknown')}{written}", secrets)
+
+
+def _denied_line(request: Request) -> str:
+    if _by_person(request):
+        return settled_line(request)
+    why = (request.outcome or {}).get("reason") or request.verdict.get("reason") or "no reason was recorded"
+    return f"Denied: {why}"
+
+
+def _by_person(request: Request) -> bool:
+    """Tell whether a person said no; a yes that was overruled later is not theirs."""
+    return bool(request.resolution and request.resolution.by and request.outcome is None)
+
+
+def _what(request: Request, secrets: Sequence[str]) -> tuple[str, str]:
+    return (
+        _line(f"Session: {request.call.session}", secrets),
+        f"Command: {_line(request.canonical, secrets)}",
+    )
+
+
+def _line(text: str, secrets: Sequence[str]) -> str:
+    """Make one short safe line of a text; masked whole first, so that no cut lets half a secret through."""
+    return elide(safe(text, secrets=secrets), head=_HEAD, tail=_TAIL).text
