@@ -25,6 +25,7 @@ from bot.home import Home, operator_token, write_secret
 from bot.site import survey
 from bot.version import version
 from core.approvals import lifecycle
+from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
 from core.approvals.herald import Addresses, Herald
@@ -61,7 +62,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     credentials = await _credentials(loaded, store, clock, home)
     registry.check_targets(config)
     channels = registry.channels(config, store, clock)
-    ledger = Ledger(store)
+    ledger = Ledger(store, cleaned_up if config.approvals.exec.cleanup_after_resolve else as_is)
     stack.push_async_callback(ledger.close)
 
     opened: list[str] = []

@@ -301,6 +301,10 @@ class Channel(Protocol):
         """Show in an earlier copy what the card says now."""
         ...
 
+    async def remove(self, place: str, ref: str) -> None:
+        """Delete an earlier copy; one that is gone already is no fault."""
+        ...
+
     async def notify(self, notice: Notice, place: str) -> None:
         """Tell something that asks nothing."""
         ...

@@ -15,6 +15,7 @@ from core.model.chat import Notice, NoticeKind
 from core.model.request import AuditEvent, Copy, KeptCopy, MessageKind, OutboxMessage, Request
 
 # An update shows what the card says when it is delivered, so a later one makes an earlier one needless.
+# So does a removal.
 _COALESCE = """
     DELETE FROM outbox WHERE channel = ? AND place = ? AND request_id = ? AND kind = 'update'
 """
@@ -47,7 +48,7 @@ def plan_copies(connection: sqlite3.Connection, request: Request) -> None:
 def enqueue(connection: sqlite3.Connection, messages: Iterable[OutboxMessage]) -> None:
     """Add messages inside the transaction that is open."""
     for message in messages:
-        if message.kind is MessageKind.UPDATE:
+        if message.kind in (MessageKind.UPDATE, MessageKind.REMOVE):
             connection.execute(_COALESCE, (message.channel, message.place, message.request_id))
         connection.execute(
             _ENQUEUE,

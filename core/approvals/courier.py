@@ -7,6 +7,7 @@ import logging
 import random
 
 from core.errors import DeliveryRefused, DeliveryUnclear, StoreError
+from core.model.card import Card
 from core.model.request import Change, MessageKind, OutboxMessage
 from core.ports import Channel, Clock, OutboxStore, ReviewDesk
 
@@ -108,15 +109,24 @@ class Courier:
         if message.kind is MessageKind.POST:
             return await self._channel.post(card, message.place, kept.copy.nonce)
         if kept.ref is not None:
-            await self._channel.update(card, message.place, kept.ref)
+            await self._change(message, card, kept.ref)
         return None
 
+    async def _change(self, message: OutboxMessage, card: Card, ref: str) -> None:
+        """Bring a copy up to date, or remove it; what can no longer be removed says at least how it ended."""
+        if message.kind is MessageKind.REMOVE:
+            try:
+                return await self._channel.remove(message.place, ref)
+            except DeliveryRefused as error:
+                log.info("%s: a message is edited instead of deleted: %s", self._channel.name, error)
+        return await self._channel.update(card, message.place, ref)
+
     async def _unclear(self, message: OutboxMessage, error: DeliveryUnclear) -> None:
-        """Try an update again, which shows the same; a post could appear twice, so it is left at that.
+        """Try again what comes to the same twice; a post could appear twice, so it is left at that.
 
         Its buttons work if it did arrive: the nonce in them is kept, and the first press tells the reference.
         """
-        if message.kind is MessageKind.UPDATE:
+        if message.kind in (MessageKind.UPDATE, MessageKind.REMOVE):
             await self._keep(message, error)
         else:
             await self._outbox.dropped(message, f"it may have arrived, so it is not repeated: {error}")

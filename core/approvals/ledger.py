@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
 
+from core.approvals.cleanup import as_is
 from core.errors import UnknownRequest
 from core.model.request import Change, Request, State
 from core.ports import RequestStore
@@ -17,8 +18,9 @@ FEED_LIMIT = 1_000
 class Ledger:
     """Commits changes and tells waiters, the feed and the couriers, in that order."""
 
-    def __init__(self, store: RequestStore) -> None:
+    def __init__(self, store: RequestStore, shape: Callable[[Change], Change] = as_is) -> None:
         self._store = store
+        self._shape = shape
         self._waiters: dict[str, set[asyncio.Queue[Request]]] = defaultdict(set)
         self._feeds: set[asyncio.Queue[Change]] = set()
         self._commits: set[asyncio.Task[bool]] = set()
@@ -29,7 +31,9 @@ class Ledger:
 
         A caller that is cancelled stops waiting; the change, and telling everyone of it, still happen.
         """
-        task = asyncio.create_task(self._commit(change), name=f"commit-{change.request.short_id}")
+        task = asyncio.create_task(
+            self._commit(self._shape(change)), name=f"commit-{change.request.short_id}"
+        )
         self._commits.add(task)
         task.add_done_callback(self._commits.discard)
         return await asyncio.shield(task)

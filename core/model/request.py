@@ -179,6 +179,7 @@ class MessageKind(StrEnum):
 
     POST = "post"
     UPDATE = "update"
+    REMOVE = "remove"
     NOTICE = "notice"
 
 
@@ -186,7 +187,7 @@ class MessageKind(StrEnum):
 class OutboxMessage:
     """Something a channel must be told, kept until it was; `id` is given by the store, 0 before.
 
-    A post or an update is about the copy of `request_id` in this place; a notice carries its own text.
+    A notice carries its own text; the others are about the copy of `request_id` in this place.
     """
 
     channel: str

@@ -147,6 +147,19 @@ class TestCards:
         assert telegram_api.sent(ops)[0].buttons == []
         assert "nobody answered" in telegram_api.sent(ops)[0].text
 
+    async def test_a_removed_card_is_gone_and_removing_it_again_is_fine(
+        self, channel, telegram_api, ops, make_card
+    ):
+        ref = await channel.post(make_card(), str(ops.id), NONCE)
+        other = await channel.post(make_card(), str(ops.id), NONCE)
+        await channel.remove(str(ops.id), ref)
+        await channel.remove(str(ops.id), ref)
+        assert [f"{ops.id}/{message.id}" for message in telegram_api.sent(ops)] == [other]
+
+    async def test_what_is_no_message_of_ours_cannot_be_removed(self, channel, ops):
+        with pytest.raises(DeliveryRefused):
+            await channel.remove(str(ops.id), "not a reference")
+
     async def test_a_notice_asks_nothing(self, channel, telegram_api, ops):
         await channel.notify(Notice(NoticeKind.SECURITY, "@evil pressed a button", "3f2b9c1d"), str(ops.id))
         (message,) = telegram_api.sent(ops)

@@ -11,7 +11,7 @@ from telegram.error import ChatMigrated, InvalidToken, TelegramError
 from telegram.request import HTTPXRequest
 
 from adapters.channels.telegram.answers import Answerer
-from adapters.channels.telegram.faults import delivery_error, said, unchanged
+from adapters.channels.telegram.faults import delivery_error, gone, said, unchanged
 from adapters.channels.telegram.health import Health
 from adapters.channels.telegram.identity import Address, MessageRef, address_of, ref_of
 from adapters.channels.telegram.intake import Intake
@@ -102,6 +102,16 @@ class TelegramChannel:
                 raise await self._failure(error, at.chat, posting=False) from error
         if not card.waits:
             self._nonces.pop(at, None)
+
+    async def remove(self, place: str, ref: str) -> None:  # noqa: ARG002 - the reference has the chat
+        """Delete an earlier message."""
+        at = _readable(ref)
+        try:
+            await self._connected().delete_message(at.chat, at.message)
+        except TelegramError as error:
+            if not gone(error):
+                raise await self._failure(error, at.chat, posting=False) from error
+        self._nonces.pop(at, None)
 
     async def notify(self, notice: Notice, place: str) -> None:
         """Send a message that asks nothing."""

@@ -36,6 +36,11 @@ def unchanged(error: TelegramError) -> bool:
     return isinstance(error, BadRequest) and "message is not modified" in error.message.casefold()
 
 
+def gone(error: TelegramError) -> bool:
+    """Tell whether a message could not be deleted because it is not there any more."""
+    return isinstance(error, BadRequest) and "message to delete not found" in error.message.casefold()
+
+
 def certainly_not_sent(error: TelegramError) -> bool:
     """Tell whether nothing can have arrived: there was no connection, or Telegram refused to take more."""
     return isinstance(error.__cause__, _NEVER_SENT) or "too many requests" in error.message.casefold()

@@ -94,6 +94,9 @@ class TerminalChannel:
             self._say(outcome_text(card, self._style))
         self._forget(ref)
 
+    async def remove(self, place: str, ref: str) -> None:
+        """Do nothing: what was printed stays printed."""
+
     async def notify(self, notice: Notice, place: str) -> None:  # noqa: ARG002 - there is one terminal
         """Print a notice."""
         if not self._silent:

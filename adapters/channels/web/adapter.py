@@ -79,6 +79,9 @@ class WebChannel:
         """Show on every open page what the card says now."""
         self._hub.publish(card)
 
+    async def remove(self, place: str, ref: str) -> None:
+        """Do nothing: the page keeps what was decided."""
+
     async def notify(self, notice: Notice, place: str) -> None:
         """Tell nothing: the page shows what was decided by itself."""
 
