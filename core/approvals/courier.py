@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from contextlib import suppress
 
 from core.errors import DeliveryRefused, DeliveryUnclear, StoreError
 from core.model.card import Card
@@ -76,10 +77,10 @@ class Courier:
     async def _sleep(self) -> None:
         due = await self._outbox.next_due(self._channel.name)
         delay = None if due is None else max(0.0, (due - self._clock.now()) / 1000)
-        try:
-            await asyncio.wait_for(self._news.wait(), delay)
-        except TimeoutError:
-            return
+        # Not wait_for: in Python 3.11 it can swallow a cancellation that comes together with the news.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(delay):
+                await self._news.wait()
 
     async def _deliver(self, message: OutboxMessage) -> None:
         try:

@@ -7,6 +7,7 @@ import heapq
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from core.approvals import lifecycle
@@ -137,10 +138,10 @@ class Approvals:
             while self._deadlines and self._deadlines[0][0] <= now:
                 await self._time_is_up(heapq.heappop(self._deadlines)[1], fallback)
             delay = (self._deadlines[0][0] - now) / 1000 if self._deadlines else LONGEST_SLEEP_S
-            try:
-                await asyncio.wait_for(self._earlier.wait(), min(max(delay, 0.001), LONGEST_SLEEP_S))
-            except TimeoutError:
-                continue
+            # Not wait_for: in Python 3.11 it can swallow a cancellation that comes together with the news.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(max(delay, 0.001), LONGEST_SLEEP_S)):
+                    await self._earlier.wait()
 
     async def _time_is_up(self, request_id: str, fallback: Fallback) -> None:
         try:
