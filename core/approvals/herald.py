@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from core.approvals.notices import (
@@ -41,11 +41,13 @@ News = Change | AuditEvent
 class Addresses:
     """Where notices can go: the channels that are open by now, and how each names its places.
 
-    `place` raises ValueError where a name leads nowhere.
+    `place` raises ValueError where a name leads nowhere. An agent names its session, and with it a chat:
+    only chats in `named`, which the operator wrote down, are spoken to as a session's own.
     """
 
     opened: Sequence[str]
     place: Callable[[str, str], str]
+    named: Collection[tuple[str, str]] = ()
 
     def spot(self, channel: str, to: str) -> Spot | None:
         """Return the place of this name; None where its channel is not open or knows no such place."""
@@ -62,7 +64,8 @@ class Addresses:
         """Return the chat that a session belongs to."""
         if not session.channel or not session.peer or session.channel in LOCAL_CHANNELS:
             return None
-        return self.spot(session.channel, session.peer)
+        spot = self.spot(session.channel, session.peer)
+        return spot if spot and (spot.channel, spot.place) in self.named else None
 
 
 @dataclass(slots=True)
