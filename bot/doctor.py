@@ -13,6 +13,7 @@ from adapters.runners.accounts import running_account
 from adapters.runners.bubblewrap import find_bubblewrap
 from bot.check import Check, Status
 from bot.config import LoadedConfig
+from bot.doctor_channels import channels
 from bot.doctor_sandbox import attempts
 from bot.site import survey
 from core.config import SandboxMode
@@ -32,6 +33,7 @@ async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
         _one_user(),
         *_root(loaded),
         await _daemon(home / "sayso.sock"),
+        *await channels(home / "sayso.sock"),
         _sandboxed(loaded),
         _bubblewrap(),
         _namespaces(),

@@ -21,6 +21,7 @@ from adapters.stores.sqlite import open_store
 from bot import registry
 from bot.clock import SystemClock
 from bot.config import LoadedConfig
+from bot.health import ChannelHealth
 from bot.home import Home, operator_token, write_secret
 from bot.site import survey
 from bot.version import version
@@ -30,7 +31,8 @@ from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
 from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
-from core.approvals.routes import Route, routes_for
+from core.approvals.rehearsal import routes_of
+from core.approvals.routes import Route
 from core.approvals.service import Approvals, Routes
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -72,7 +74,10 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     runs = Runs(ledger, clock)
     gate = Gate(judge, approvals, ledger, store, runs, _runners(home, site), clock, loaded.where)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
-    daemon = Daemon(_status(home, opened, clock), page.link if page else None, loaded.where)
+    health = ChannelHealth()
+    if page is not None:
+        page.show_troubles(health.troubles)
+    daemon = Daemon(_status(home, opened, clock, health), page.link if page else None, loaded.where)
     console = OperatorConsole(store, approvals, ledger, runs, credentials, judge, clock, daemon)
     addresses = Addresses(opened, registry.place)
     herald = Herald(store, clock, config.approvals.notices, addresses, loaded.secrets)
@@ -82,7 +87,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     await _recover(store, ledger, approvals, clock)
     for channel in channels:
         courier = Courier(channel, store, desk, clock)
-        if await _open(stack, channel, courier, desk, ledger):
+        if await _open(stack, channel, courier, desk, ledger, health):
             opened.append(channel.name)
             herald.on_post.append(courier.nudge)
     await stack.enter_async_context(_task(herald.run(), "herald"))
@@ -126,8 +131,7 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
 
 def _routes(config: Config, opened: Sequence[str]) -> Routes:
     def routes(request: Request) -> tuple[Route, ...]:
-        session = request.call.session
-        found = routes_for(config.approvals.exec, agent=session.agent, session=session, open_channels=opened)
+        found = routes_of(config.approvals.exec, request, opened)
         placed = [route for route in map(_placed, found) if route is not None]
         return tuple({(route.channel, route.place): route for route in reversed(placed)}.values())
 
@@ -155,7 +159,12 @@ def _switches(config: Config, console: OperatorConsole) -> Switches:
 
 
 async def _open(
-    stack: AsyncExitStack, channel: Channel, courier: Courier, desk: Conversation, ledger: Ledger
+    stack: AsyncExitStack,
+    channel: Channel,
+    courier: Courier,
+    desk: Conversation,
+    ledger: Ledger,
+    health: ChannelHealth,
 ) -> bool:
     """Open a channel and serve it; a chat that cannot be reached is told of, and the others carry on."""
     try:
@@ -164,7 +173,9 @@ async def _open(
         if not channel.keeps_copies:
             raise
         log.error("%s is not used: %s", channel.name, error)  # noqa: TRY400 - a sentence, not a fault of ours
+        health.failed(channel.name, str(error))
         return False
+    health.opened(channel)
     stack.push_async_callback(channel.close)
     await courier.tell_again()
     ledger.on_commit.append(courier.wake)
@@ -190,7 +201,7 @@ def _report_fault(task: asyncio.Task[None]) -> None:
         log.critical("%s ended by a fault: %r", task.get_name(), fault, exc_info=fault)
 
 
-def _status(home: Home, opened: Sequence[str], clock: Clock) -> Any:  # noqa: ANN401 - a closure for Daemon
+def _status(home: Home, opened: Sequence[str], clock: Clock, health: ChannelHealth) -> Any:  # noqa: ANN401 - a closure for Daemon
     started = clock.monotonic()
 
     def status() -> dict[str, Any]:
@@ -200,6 +211,7 @@ def _status(home: Home, opened: Sequence[str], clock: Clock) -> Any:  # noqa: AN
             "home": str(home.path),
             "uptimeSeconds": int(clock.monotonic() - started),
             "channels": list(opened),
+            "health": health.rows(),
         }
 
     return status

@@ -11,6 +11,7 @@ from typing import Any
 
 from core.approvals.card import outcome_of, settled_line
 from core.approvals.ledger import Ledger
+from core.approvals.rehearsal import rehearsal
 from core.approvals.service import Approvals
 from core.audit import verify
 from core.credentials import Credentials
@@ -184,6 +185,18 @@ class OperatorConsole:
         await self._runs.stop(why, agent)
         return await self._approvals.call_off(why, agent)
 
+    async def test_channels(self, channel: str | None) -> dict[str, Any]:
+        """Put a question that cannot run anything to the chats, or to one channel."""
+        now, timeout = self._clock.now(), self._judge.config.approvals.exec.timeout
+        question = rehearsal(channel, now, timeout)
+        if not self._approvals.routes(question):
+            raise RequestError(_nowhere(channel), field="channel")
+        asked = await self._approvals.ask(question)
+        if asked is None:
+            raise RequestError("Sayso is locked, so nobody is asked anything; sayso unlock ends that")
+        places = [{"channel": copy.channel, "place": copy.place} for copy in asked.copies]
+        return {"id": asked.id, "deadline": asked.deadline, "places": places}
+
     async def web_link(self) -> dict[str, Any]:
         """Make a one-time login link."""
         if self._daemon.web_link is None:
@@ -221,6 +234,14 @@ class OperatorConsole:
             several = ", ".join(request.id for request in found)
             raise UnknownRequest(f"{prefix} is ambiguous: {several}", field="id")
         return found[0]
+
+
+def _nowhere(channel: str | None) -> str:
+    which = f"nobody is asked in {channel!r}" if channel else "nobody is asked in any chat"
+    return (
+        f"{which}: sayso status tells which channels work; a chat is asked where approvals.exec.mode is "
+        "targets or both, approvals.exec.targets names it, and approvers of that channel are named"
+    )
 
 
 def summary(request: Request) -> dict[str, Any]:

@@ -104,12 +104,16 @@ class Console(Protocol):
         """Pull or release the kill switch; returns {locked, text}."""
         ...
 
+    async def test_channels(self, channel: str | None) -> dict[str, Any]:
+        """Put a question that cannot run anything to the chats, or one channel; {id, deadline, places}."""
+        ...
+
     async def web_link(self) -> dict[str, Any]:
         """Make a one-time login link; returns {url, expiresAt}."""
         ...
 
     async def status(self) -> dict[str, Any]:
-        """Tell how the daemon is: version, pid, uptime, channels, counts, locked."""
+        """Tell how the daemon is: version, pid, uptime, channels, health, counts, locked."""
         ...
 
     def subscribe(self) -> AsyncIterator[dict[str, Any]]:

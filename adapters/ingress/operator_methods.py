@@ -95,6 +95,10 @@ async def _status(ctx: OperatorCall, params: Params) -> Result:
     return await ctx.console.status()
 
 
+async def _test_channels(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.console.test_channels(p.read(p.ChannelTest, params).channel)
+
+
 async def _subscribe(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
     await ctx.subscribe()
@@ -124,6 +128,7 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "lock.set": _lock,
     "web.link": _web_link,
     "daemon.status": _status,
+    "channels.test": _test_channels,
     "events.subscribe": _subscribe,
     "exec.approvals.get": _not_available,
     "exec.approvals.set": _not_available,

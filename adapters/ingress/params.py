@@ -215,6 +215,12 @@ class Listing(Params):
     limit: Limit = 50
 
 
+class ChannelTest(Params):
+    """`channels.test`; without `channel` every chat is asked."""
+
+    channel: Annotated[NonEmpty, Field(max_length=100)] | None = None
+
+
 class Row(Params):
     """`policy.explain` and `policy.tools`: an input row of interfaces."""
 

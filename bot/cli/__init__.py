@@ -26,6 +26,7 @@ COMMANDS = {
     "config": "configuration",
     "web": "daemon",
     "status": "daemon",
+    "channels": "channels",
     "audit": "daemon",
     "tools": "policy",
     "explain": "policy",

@@ -21,6 +21,7 @@ look     sayso history                  sayso show ID
          sayso tools                    sayso explain -- CMD…
          sayso config check|show        sayso status
          sayso audit tail|verify        the record
+         sayso channels test            a question that runs nothing
 stop     sayso cancel ID                end a run
          sayso lock, sayso unlock       stop everything, resume
 agents   sayso agent add|list|revoke    their tokens

@@ -20,8 +20,17 @@ def status_command(arguments: list[str]) -> int:
     if options.json:
         put_json(status)
     else:
+        health = status.pop("health", [])
         facts([(name, _plain(value)) for name, value in status.items()])
+        for row in health:
+            print(_health_line(row))
     return exits.OK
+
+
+def _health_line(row: dict[str, str]) -> str:
+    colour = {"ok": "green", "down": "red"}.get(row["state"], "yellow")
+    state = coloured(shown(row["state"]).ljust(8), colour)
+    return f"{state}  {shown(row['channel'])}: {shown(row['words'])}"
 
 
 def _plain(value: Any) -> str:  # noqa: ANN401 - any JSON value

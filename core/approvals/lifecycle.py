@@ -3,7 +3,7 @@
 (new) ──▶ waiting ──▶ approved ──▶ running ──▶ finished | failed | interrupted
   │          │            │           └──────▶ denied     (what would run is no longer what was decided)
   │          │            └──▶ expired | used
-  │          └──▶ denied | expired | withdrawn
+  │          └──▶ denied | expired | withdrawn | used (a test question)
   ├──▶ running                                            (policy allowed it: no question)
   ├──▶ approved                                           (likewise, where only an answer was asked for)
   └──▶ denied
@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
+from core.approvals.rehearsal import is_rehearsal
 from core.model.plan import RunResult, RunStatus
 from core.model.request import (
     Answer,
@@ -83,15 +84,18 @@ def reviewed(request: Request, review: Review, now: int) -> Change:
     yes = review.answer.allows
     state = State.APPROVED if yes else State.DENIED
     settled = replace(request, state=state, resolution=resolution, ended_at=None if yes else now)
-    if yes:
+    run_follows = yes and not is_rehearsal(request)
+    if run_follows:
         settled = replace(settled, deadline=max(request.deadline, now + LAST_MOMENT_MS))
+    elif yes:
+        settled = replace(settled, state=State.USED, ended_at=now)
     actor = f"person:{review.reviewer.channel}:{review.reviewer.id}"
     data = {"answer": review.answer.value, "name": review.reviewer.name, "reason": review.reason}
     event = _event(settled, now, "approval.approved" if yes else "approval.denied", actor, data)
     return Change(
         settled,
         expect=frozenset({State.WAITING}),
-        issue_grant=_grant(settled, now) if yes else None,
+        issue_grant=_grant(settled, now) if run_follows else None,
         learn=request.always if review.answer is Answer.ALLOW_ALWAYS else None,
         events=(event,),
         messages=_messages(settled, MessageKind.UPDATE, now),

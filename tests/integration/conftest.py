@@ -184,7 +184,7 @@ class FakeConsole:
         record = [{"seq": 1, "at": 0, "kind": "request.created", "actor": "agent:main"}]
         always = {"words": ["exactly this"], "why": None}
         more = {"outcome": outcome, "verdict": {"trace": [DENIAL]}, "always": always, "record": record}
-        return {**SUMMARY, **more, "copies": [{"channel": "web", "ref": "1"}]}
+        return {**SUMMARY, **more, "copies": [{"channel": "web", "place": "", "ref": "1"}]}
 
     async def resolve(self, request_id, answer, reviewer, reason):
         self.seen.append((request_id, answer.value, reviewer, reason))
@@ -220,6 +220,11 @@ class FakeConsole:
     async def set_locked(self, *, locked, reviewer):
         self.seen.append((locked, reviewer.channel))
         return {"locked": locked, "text": "Locked." if locked else "Unlocked."}
+
+    async def test_channels(self, channel):
+        self.seen.append(channel)
+        places = [{"channel": channel or "telegram", "place": "-100"}]
+        return {"id": REQUEST_ID, "deadline": 2**42, "places": places}
 
     async def web_link(self):
         return {"url": "http://127.0.0.1:8717/login/x", "expiresAt": 2**42}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
@@ -36,6 +37,11 @@ class WebChannel:
         self._runner: web.AppRunner | None = None
         self._port: int | None = None
         self._guard: Guard | None = None
+        self._troubles: Callable[[], Sequence[str]] = tuple
+
+    def show_troubles(self, troubles: Callable[[], Sequence[str]]) -> None:
+        """Show on every page, in a line each, what is wrong with other channels; call it before `open`."""
+        self._troubles = troubles
 
     @property
     def address(self) -> str:
@@ -55,7 +61,7 @@ class WebChannel:
         """Bind the port and serve; raises StartError where it cannot."""
         self._hub = Hub()
         app = web.Application(client_max_size=_LARGEST_FORM)
-        pages = Pages(desk, self._hub, self._logins, self._links, self._clock)
+        pages = Pages(desk, self._hub, self._logins, self._links, self._clock, self._troubles)
         app.add_routes(pages.routes())
         app.on_response_prepare.append(add_headers)
         app.middlewares.extend([tell_errors, self._check])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from aiohttp import web
 from adapters.channels.web import render
 from adapters.channels.web.events import Client, Hub
 from adapters.channels.web.identity import FailureLimit, LoginLinks, Logins, csrf_matches, csrf_of, digest
+from core.display import safe
 from core.model.card import Card
 from core.model.principal import Reviewer
 from core.model.request import Answer, Review
@@ -46,12 +47,21 @@ def signed_in(handler: SignedIn) -> Handler:
 class Pages:
     """Answers requests from the desk, the hub and the logins."""
 
-    def __init__(self, desk: ReviewDesk, hub: Hub, logins: Logins, links: LoginLinks, clock: Clock) -> None:
+    def __init__(
+        self,
+        desk: ReviewDesk,
+        hub: Hub,
+        logins: Logins,
+        links: LoginLinks,
+        clock: Clock,
+        troubles: Callable[[], Sequence[str]],
+    ) -> None:
         self.logins = logins
         self._desk = desk
         self._hub = hub
         self._links = links
         self._clock = clock
+        self._troubles = troubles
         self._failures = FailureLimit(clock)
         self._said: dict[str, render.Said] = {}
         folder = Path(__file__).parent / "static"
@@ -179,7 +189,7 @@ class Pages:
         except TimeoutError:
             if not await self.logins.valid(token):
                 return False
-            await _send(response, "beat", {"now": self._clock.now()})
+            await _send(response, "beat", {"now": self._clock.now(), "troubles": self._trouble_text()})
             return True
         if card is None:
             return False
@@ -191,6 +201,7 @@ class Pages:
         decided = await self._desk.decided(_DECIDED)
         return {
             "now": self._clock.now(),
+            "troubles": self._trouble_text(),
             "waiting": [self._event(card, token) for card in waiting],
             "decided": [self._event(card, token) for card in decided],
         }
@@ -206,7 +217,11 @@ class Pages:
         }
 
     def _page(self, token: str) -> render.Page:
-        return render.Page(self._clock.now(), csrf_of(token), self._said.pop(digest(token), None))
+        said = self._said.pop(digest(token), None)
+        return render.Page(self._clock.now(), csrf_of(token), said, self._trouble_text())
+
+    def _trouble_text(self) -> str:
+        return safe("\n".join(self._troubles()), multiline=True)
 
     def _refusal(self, address: str) -> web.HTTPException:
         if self._failures.reached(address):

@@ -57,6 +57,7 @@ class Page:
     now: int
     csrf: str
     said: Said | None = None
+    troubles: str = ""
 
 
 def card_html(card: Card, now: int, csrf: str) -> str:

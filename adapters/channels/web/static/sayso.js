@@ -281,7 +281,15 @@
     heardAt = Date.now();
     const data = JSON.parse(event.data);
     if (data.now) offset = data.now - Date.now();
+    if (data.troubles !== undefined) trouble(data.troubles);
     return data;
+  }
+
+  // What is wrong with other channels.
+  function trouble(text) {
+    const line = find("[data-troubles]");
+    if (line.textContent !== text) line.textContent = text;
+    line.hidden = !text;
   }
 
   function lose() {

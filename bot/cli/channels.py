@@ -1,0 +1,73 @@
+"""`sayso channels test`: a question that runs nothing, and who answered it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from bot.cli import exits
+from bot.cli.parser import Parser, verb
+from bot.cli.terminal import coloured, left, note, put_json, shown, span
+from bot.client import Client, operator_token, socket_path
+
+Json = dict[str, Any]
+
+_LOOK_S = 0.25
+
+
+def channels_command(arguments: list[str]) -> int:
+    """Test channels."""
+    _, rest = verb("channels", arguments, ("test",))
+    parser = Parser("channels test", "Put a test question to the chats and wait for a press; nothing runs.")
+    parser.add_argument("channel", nargs="?", metavar="CHANNEL", help="only this one (default: every chat)")
+    parser.json_flag()
+    options = parser.parse_args(rest)
+    with Client(socket_path(), operator_token(), "operator") as client:
+        asked = client.call("channels.test", {"channel": options.channel} if options.channel else {})
+        note(f"test question {asked['id'][:8]}: press a button there, {left(asked['deadline'])}", "yellow")
+        ended = _follow(client, asked["id"])
+    return _tell(ended, as_json=options.json)
+
+
+def _follow(client: Client, request_id: str) -> Json:
+    """Say where the question was posted, and return it once it was answered or is over."""
+    told: set[tuple[str, str]] = set()
+    while True:
+        request: Json = client.call("request.show", {"id": request_id})
+        for copy in request["copies"]:
+            place = (copy["channel"], copy["place"])
+            if copy["ref"] is not None and place not in told:
+                told.add(place)
+                note(f"posted: {' '.join(place)}")
+        if request["state"] != "waiting":
+            for copy in request["copies"]:
+                if copy["ref"] is None:
+                    note(
+                        f"not posted: {copy['channel']} {copy['place']}; sayso status tells how it is", "red"
+                    )
+            return request
+        time.sleep(_LOOK_S)
+
+
+def _tell(request: Json, *, as_json: bool) -> int:
+    approval = request["outcome"]["approval"] or {}
+    took = (approval.get("at", request["createdAt"]) - request["createdAt"]) / 1000
+    who = approval.get("by")
+    if as_json:
+        places = request["copies"]
+        put_json(
+            {
+                "id": request["id"],
+                "by": who,
+                "decision": approval.get("decision"),
+                "seconds": took,
+                "places": places,
+            }
+        )
+    elif who:
+        pressed = f"{shown(who)} answered {approval['decision']} after {span(took)}; nothing ran"
+        print(coloured(pressed, "green"))
+    else:
+        print(coloured(f"nobody answered: {shown(request['decided'])}", "red"))
+        note("  next:  sayso status; are the approvers' ids right, and do they see that chat?")
+    return exits.OK if who else exits.UNANSWERED

@@ -1,0 +1,50 @@
+"""How every channel is, those too that could not be opened."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from core.ports import Channel
+
+OK, DOWN = "ok", "down"
+
+
+@runtime_checkable
+class Sensing(Protocol):
+    """A channel that knows how it is; one that does not is ok while it is open."""
+
+    def health(self) -> tuple[str, str]:
+        """Return ok, degraded or down, and words."""
+        ...
+
+
+class ChannelHealth:
+    """Asks the open channels, and remembers why others are not open."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Channel] = {}
+        self._shut: dict[str, str] = {}
+
+    def opened(self, channel: Channel) -> None:
+        """Note that a channel is open."""
+        self._open[channel.name] = channel
+
+    def failed(self, name: str, why: str) -> None:
+        """Note that a channel could not be opened."""
+        self._shut[name] = why
+
+    def rows(self) -> list[dict[str, str]]:
+        """Tell of each channel its name, state and words."""
+        living = [(name, *_asked(channel)) for name, channel in self._open.items()]
+        shut = [(name, DOWN, f"not opened: {why}") for name, why in self._shut.items()]
+        return [{"channel": name, "state": state, "words": words} for name, state, words in (*living, *shut)]
+
+    def troubles(self) -> list[str]:
+        """Say in one line each which channels are not ok."""
+        return [
+            f"{row['channel']} is {row['state']}: {row['words']}" for row in self.rows() if row["state"] != OK
+        ]
+
+
+def _asked(channel: Channel) -> tuple[str, str]:
+    return channel.health() if isinstance(channel, Sensing) else (OK, "open")
