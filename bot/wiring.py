@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from core.approvals.courier import Courier
 from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.rehearsal import routes_of
-from core.approvals.routes import Route
+from core.approvals.routes import LOCAL_CHANNELS, Route
 from core.approvals.service import Approvals, Routes
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -79,7 +79,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
         page.show_troubles(health.troubles)
     daemon = Daemon(_status(home, opened, clock, health), page.link if page else None, loaded.where)
     console = OperatorConsole(store, approvals, ledger, runs, credentials, judge, clock, daemon)
-    addresses = Addresses(opened, registry.place)
+    addresses = Addresses(opened, registry.place, _named_places(config))
     herald = Herald(store, clock, config.approvals.notices, addresses, loaded.secrets)
     ledger.on_commit.append(herald.hear)
     desk = Conversation(approvals, store, clock, _switches(config, console), herald.hear)
@@ -130,20 +130,28 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
 
 
 def _routes(config: Config, opened: Sequence[str]) -> Routes:
+    named = _named_places(config)
+
     def routes(request: Request) -> tuple[Route, ...]:
-        found = routes_of(config.approvals.exec, request, opened)
-        placed = [route for route in map(_placed, found) if route is not None]
-        return tuple({(route.channel, route.place): route for route in reversed(placed)}.values())
+        placed = _placed(routes_of(config.approvals.exec, request, opened))
+        first = {(route.channel, route.place): route for route in reversed(tuple(placed))}
+        # An agent names its session, and with it a chat: only chats that the operator named are spoken to.
+        return tuple(route for at, route in first.items() if at[0] in LOCAL_CHANNELS or at in named)
 
     return routes
 
 
-def _placed(route: Route) -> Route | None:
-    """Name a route's place as its channel does; a session's peer that names none there leads nowhere."""
-    try:
-        return replace(route, place=registry.place(route.channel, route.place))
-    except ValueError:
-        return None
+def _placed(routes: Iterable[Route]) -> Iterator[Route]:
+    """Name places as their channels do; a session's peer that names none there leads nowhere."""
+    for route in routes:
+        with suppress(ValueError):
+            yield replace(route, place=registry.place(route.channel, route.place))
+
+
+def _named_places(config: Config) -> frozenset[tuple[str, str]]:
+    """List the chats that the operator named, to be asked in or to be told in."""
+    targets = (*config.approvals.exec.targets, *config.approvals.notices.targets)
+    return frozenset((target.channel, registry.place(target.channel, target.to)) for target in targets)
 
 
 def _switches(config: Config, console: OperatorConsole) -> Switches:

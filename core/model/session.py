@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}")
+_PART = re.compile(r"-?[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}")
 
 
 def is_agent_id(text: str) -> bool:

@@ -24,7 +24,7 @@ channels:
   telegram: {{token: '{api.token}', apiUrl: 'http://127.0.0.1:{api.port}'}}
 approvals:
   exec:
-    mode: targets
+    mode: both
     approvers: ['telegram:{self.ann.id}']
     targets: [{{channel: telegram, to: 'channel:{self.group.id}'}}]
 """
@@ -33,12 +33,14 @@ approvals:
     async def start(self):
         await asyncio.to_thread(self.daemon.start)
 
-    async def ask(self, *argv):
+    async def ask(self, *argv, session="agent:main:main"):
         """Start `sayso exec --json` in the background."""
         return await asyncio.create_subprocess_exec(
             self.daemon.program,
             "exec",
             "--json",
+            "--session",
+            session,
             "--",
             *argv,
             env=self.daemon.env,
@@ -157,3 +159,13 @@ async def test_a_revoked_token_does_not_keep_the_daemon_from_serving(telegram_ap
     assert log.count("telegram is not used") == 1
     assert telegram_api.token not in log
     await asyncio.to_thread(team.daemon.stop)
+
+
+async def test_a_session_cannot_make_sayso_speak_in_a_chat_that_the_operator_did_not_name(team):
+    other = team.api.new_group("Family", team.ann)
+    asking = await team.ask("touch", "elsewhere", session=f"agent:main:telegram:{other.id}")
+    await team.card("touch elsewhere")
+    (waiting,) = await team.sayso("pending")
+    await team.sayso("deny", waiting["id"])
+    await outcome_of(asking)
+    assert team.api.sent(other) == []

@@ -9,13 +9,14 @@ from core.model.session import SessionKey
 GOOD = [
     "agent:main:main",
     "agent:main:discord:123456789",
+    "agent:main:telegram:-1001234567890",
     "agent:a-b_9:main:subagent:x1",
     "agent:main:slack:U123:subagent:x1:subagent:x2",
 ]
 BAD = [
     "", "main", "agent:main", "agent:Main:main", "agent::main", "agent:main:other", "agent:main:a:b:c",
     "agent:main:main:subagent:", "agent:main:discord:", "agent:ma in:main", "agent:main:dis cord:1",
-    "agent:main:main\n", "agent:../x:main", "agent:main:main:subagent:../../x",
+    "agent:main:main\n", "agent:../x:main", "agent:main:telegram:--7", "agent:main:telegram:-", "agent:main:main:subagent:../../x",
 ]  # fmt: skip
 
 
@@ -40,4 +41,4 @@ def test_no_text_makes_the_reader_fail_otherwise(text):
 
 def test_depth_counts_the_spawns():
     assert SessionKey.parse(GOOD[0]).depth == 0
-    assert SessionKey.parse(GOOD[3]).depth == 2
+    assert SessionKey.parse(GOOD[-1]).depth == 2
