@@ -27,6 +27,7 @@ COMMANDS = {
     "web": "daemon",
     "status": "daemon",
     "channels": "channels",
+    "init": "init",
     "audit": "daemon",
     "tools": "policy",
     "explain": "policy",

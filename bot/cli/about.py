@@ -9,7 +9,8 @@ from bot.cli.terminal import coloured, put_json
 OVERVIEW = """\
 Sayso stands between AI agents and this machine: it runs on your say-so.
 
-start    sayso up                       the daemon, in the foreground
+start    sayso init                     ask for a channel, write the configuration
+         sayso up                       the daemon, in the foreground
          sayso doctor                   is everything that protects you really on?
 ask      sayso exec -- git status       run a command, if policy or a person says yes
          sayso check TOOL --args JSON   may a tool be used like this?

@@ -26,8 +26,13 @@ _TYPES = {
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "float_parsing": "must be a number",
-    "string_pattern_mismatch": "must be an absolute path; begin it with / or ~/",
 }
+_FORMS = {
+    "^/": "must be an absolute path; begin it with / or ~/",
+    "^https://": "must be an address that begins with https://",
+    "^https?://": "must be an address that begins with https:// or http://",
+}
+_PLACE_FORMS = "must be user:ID, channel:ID, thread:ID (thread:CHAT/TOPIC in Telegram), or an id alone"
 _WITHOUT_VALUE = frozenset({"missing", "string_too_short", "too_short"})
 _BOUNDS = {
     "greater_than": ("gt", "must be more than"),
@@ -91,6 +96,8 @@ def _rule(error: Mapping[str, Any], node: Node | None) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind in _TYPES:
         return _TYPES[kind]
+    if kind == "string_pattern_mismatch":
+        return _FORMS.get(context["pattern"], _PLACE_FORMS)
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
         return f"{words} {context[key]}"

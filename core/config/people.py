@@ -14,11 +14,18 @@ SHORTEST_WINDOW_MS = 1_000
 LONGEST_WINDOW_MS = 7 * 86_400_000
 
 
-_PLACE = r"^((user|channel|thread):[A-Za-z0-9_.@+-][A-Za-z0-9_.@+:-]*|[A-Za-z0-9_.@+-]+)$"
+_PLACE = (
+    r"^((user|channel):[A-Za-z0-9_.@+-][A-Za-z0-9_.@+:-]*"
+    r"|thread:[A-Za-z0-9_.@+-][A-Za-z0-9_.@+:-]*(/[0-9]+)?"
+    r"|[A-Za-z0-9_.@+-]+)$"
+)
 
 
 class ChatTarget(Section):
-    """One place to write to: `to` is `user:ID`, `channel:ID`, `thread:ID`, or an id alone."""
+    """One place to write to: `to` is `user:ID`, `channel:ID`, `thread:ID`, or an id alone.
+
+    A topic of a Telegram group is `thread:CHAT/TOPIC`.
+    """
 
     channel: NonEmpty
     to: str = Field(pattern=_PLACE, max_length=128)

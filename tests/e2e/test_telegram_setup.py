@@ -122,3 +122,128 @@ async def test_a_chat_that_could_not_be_opened_is_down_with_its_reason(setting):
     await setting.start()
     row = await row_when(setting, "down")
     assert row["words"].startswith("not opened: channels.telegram.token")
+
+
+class Initialising:
+    """`sayso init` at work: what it says line by line, and answers to give it."""
+
+    def __init__(self, process):
+        self.process = process
+        self.said = ""
+
+    async def until(self, words):
+        async with asyncio.timeout(20):
+            while words not in self.said:
+                piece = await self.process.stdout.read(4096)
+                assert piece, f"{words!r} was not said: {self.said}"
+                self.said += piece.decode()
+
+    def answer(self, text):
+        self.process.stdin.write(f"{text}\n".encode())
+
+    async def code(self):
+        await self.until("Waiting for that message")
+        return self.said.split("?start=")[1].split()[0]
+
+    async def end(self):
+        out, err = await asyncio.wait_for(self.process.communicate(), 30)
+        self.said += out.decode()
+        return self.process.returncode, err.decode()
+
+
+@pytest.fixture
+def init(setting):
+    async def start(*flags):
+        url = f"http://127.0.0.1:{setting.api.port}"
+        return Initialising(await setting.begin("init", "--api-url", url, *flags))
+
+    return start
+
+
+async def test_init_leads_from_a_token_to_the_first_approval(setting, init):
+    work = await init()
+    for answer in ("slack", "", "nonsense", setting.api.token):
+        work.answer(answer)
+    code = await work.code()
+    mallory = setting.api.new_user("Ann", username="mallory")
+    setting.api.say(setting.api.private_chat(mallory), mallory, "/start")
+    setting.api.say(setting.chat, setting.ann, f"/start {code}", forwarded=True)
+    setting.api.say(setting.chat, setting.ann, f"/start {code}")
+    await work.until("Is that you?")
+    assert f"@ann, id {setting.ann.id}) in a direct message" in work.said
+    work.answer("y")
+    status, err = await work.end()
+    assert status == 0, err
+    assert "slack comes in a later version" in work.said
+    assert "copy it again from @BotFather" in err
+    assert setting.api.token not in work.said + err
+
+    config, token = setting.daemon.root / "sayso.yaml", setting.daemon.root / "telegram.token"
+    assert {path.stat().st_mode & 0o777 for path in (config, token)} == {0o600}
+    assert setting.api.token not in config.read_text()
+    setting.daemon.config.write_text(f"sandboxing: {{workspaceRoot: {setting.daemon.root}/workspaces}}\n")
+    await asyncio.to_thread(setting.daemon.start, "--config", str(config))
+    asking = await setting.begin("exec", "--", "touch", "first")
+    card = await setting.api.message_when(
+        lambda message: "touch first" in message.text, chat=setting.chat, seconds=15
+    )
+    setting.api.press(card, "Allow once", setting.ann)
+    assert (await ended(asking))[0] == 0
+
+
+async def test_init_takes_a_topic_of_a_group(setting, init):
+    group = setting.api.new_supergroup("Servers", setting.ann, topics=("Alerts",))
+    (topic,) = group.topics
+    work = await init("--config", "mine.yaml")
+    work.answer("telegram")
+    work.answer(setting.api.token)
+    code = await work.code()
+    setting.api.say(group, setting.ann, f"/start@sayso_test_bot {code}", thread=topic)
+    await work.until("Is that you?")
+    work.answer("yes")
+    status, err = await work.end()
+    assert status == 0, err
+    assert f'to: "thread:{group.id}/{topic}"' in (setting.daemon.root / "mine.yaml").read_text()
+
+
+async def test_init_writes_nothing_for_somebody_else(setting, init):
+    work = await init()
+    work.answer("telegram")
+    work.answer(setting.api.token)
+    setting.api.say(setting.chat, setting.ann, f"/start {await work.code()}")
+    await work.until("Is that you?")
+    work.answer("")
+    assert (await work.end())[0] == 75
+    assert not (setting.daemon.root / "sayso.yaml").exists()
+    assert not (setting.daemon.root / "telegram.token").exists()
+
+
+async def test_init_gives_up_when_no_code_comes(setting, init):
+    work = await init("--wait", "2")
+    work.answer("telegram")
+    work.answer(setting.api.token)
+    await work.code()
+    setting.api.say(setting.chat, setting.ann, "/start 0000000000000000")
+    status, err = await work.end()
+    assert status == 75
+    assert "nothing was written" in err
+    assert not (setting.daemon.root / "sayso.yaml").exists()
+
+
+async def test_init_overwrites_nothing_unasked(setting, init):
+    (setting.daemon.root / "sayso.yaml").write_text("mine\n")
+    status, err = await (await init()).end()
+    assert status == 64
+    assert "--force" in err
+    assert (setting.daemon.root / "sayso.yaml").read_text() == "mine\n"
+
+
+async def test_init_says_in_plain_words_that_there_is_no_network(setting):
+    work = Initialising(await setting.begin("init", "--api-url", "http://127.0.0.1:1"))
+    for answer in ("telegram", *[setting.api.token] * 3):
+        work.answer(answer)
+    status, err = await work.end()
+    assert status == 74
+    assert "cannot be reached" in err
+    assert "Traceback" not in err
+    assert setting.api.token not in err
