@@ -16,7 +16,8 @@ GOOD = [
 BAD = [
     "", "main", "agent:main", "agent:Main:main", "agent::main", "agent:main:other", "agent:main:a:b:c",
     "agent:main:main:subagent:", "agent:main:discord:", "agent:ma in:main", "agent:main:dis cord:1",
-    "agent:main:main\n", "agent:../x:main", "agent:main:telegram:--7", "agent:main:telegram:-", "agent:main:main:subagent:../../x",
+    "agent:main:main\n", "agent:../x:main", "agent:main:telegram:--7", "agent:main:telegram:-",
+    "agent:main:main:subagent:../../x",
 ]  # fmt: skip
 
 
