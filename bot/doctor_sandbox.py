@@ -10,9 +10,10 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def _left_behind(places: Mapping[str, Any]) -> list[str]:
 
 
 async def _run(plan: SandboxPlan, site: Site, account: Account, places: Mapping[str, Any]) -> RunResult:
-    python = _python(account, plan)
+    python = _python(account, partial(visible, plan))
     if not visible(plan, python):
         plan = replace(plan, readable=(*plan.readable, sys.base_prefix))
     script = await asyncio.to_thread(Path(breakout.__file__).read_text)
@@ -242,13 +243,13 @@ async def _run(plan: SandboxPlan, site: Site, account: Account, places: Mapping[
         return await BubblewrapRunner(_NoPrograms(), Path(output), site.workspace_root).run(order, _Silence())
 
 
-def _python(account: Account, plan: SandboxPlan) -> str:
-    """Find a Python for the attempts, one that the sandbox shows as it is if there is any."""
+def _python(account: Account, shown: Callable[[str], bool]) -> str:
+    """Find a Python that the account can reach, one that is shown where it will run if there is any."""
     known = (sys.executable, "/usr/bin/python3", "/usr/local/bin/python3")
     found = [real for real in map(os.path.realpath, known) if Path(real).is_file()]
     reachable = [real for real in found if account.barrier(real) is None]
     if reachable:
-        return next((real for real in reachable if visible(plan, real)), reachable[0])
+        return next(filter(shown, reachable), reachable[0])
     raise RunError(
         f"no Python that the account {account.name} can reach, so the sandbox cannot be tried; "
         "install one in the system, on Debian: apt install python3"

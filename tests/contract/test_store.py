@@ -705,5 +705,7 @@ async def test_any_request_comes_back_exactly(store, request):
     assert await store.commit(change)
     back = await store.request(request.id)
     assert back == request
-    assert repr(back) == repr(request)
+    # The order of a set is no part of it; everything else must come back in its very type.
+    plain = {"obligations": frozenset()}
+    assert repr(replace(back, **plain)) == repr(replace(request, **plain))
     assert set(request.always.entries) <= {e for a in ("main", "other-1") for e in await store.learned(a)}

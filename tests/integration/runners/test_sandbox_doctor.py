@@ -154,7 +154,7 @@ def test_outside_a_sandbox_the_same_attempts_succeed(place: Place) -> None:
             "marker": "nothing carries this",
         }
         said = subprocess.run(
-            [_python(account), "-I", "-S", "-c", Path(breakout.__file__).read_text()],
+            [_python(account, os.path.isabs), "-I", "-S", "-c", Path(breakout.__file__).read_text()],
             cwd="/",
             start_new_session=True,
             input=json.dumps(places),

@@ -185,6 +185,8 @@ class BotApi:
             response = await self._answer(request, call, fault)
         except ApiError as error:
             response = self._refusal(call, error, html=fault.html)
+        except ConnectionError:
+            response = web.Response(status=499)  # the bot hung up: it was stopped or killed, as tests do
         except Exception as error:  # noqa: BLE001 - whatever broke in the server has to fail the test
             self.violations.append(f"{call.method}: the test server failed: {error!r}")
             response = web.json_response(ApiError(500, "Internal Server Error").body(), status=500)
