@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from secrets import token_urlsafe
 from typing import Any
 
 import pytest
 
+from core.approvals import commands
 from core.errors import UnknownRequest
 from core.model.card import Card
-from core.model.request import Review, State
+from core.model.chat import Press, Reply, Sender, Typed, Verb
+from core.model.principal import Reviewer
+from core.model.request import Answer, Review, State
 from core.ports import Clock
+
+_ANSWERS: dict[str, Answer] = {
+    Verb.ALLOW_ONCE: Answer.ALLOW_ONCE,
+    Verb.ALLOW_ALWAYS: Answer.ALLOW_ALWAYS,
+    Verb.DENY: Answer.DENY,
+}
 
 
 @dataclass(frozen=True)
@@ -23,11 +33,23 @@ class DeskAnswer:
 
 @dataclass
 class MemoryDesk:
-    """A ReviewDesk in memory: the first answer wins, later ones are told what stands."""
+    """A ChatDesk in memory: the first answer wins, later ones are told what stands.
+
+    A press counts where its nonce was given out for its place; `approvers` are the senders who may decide,
+    as CHANNEL:ID.
+    """
 
     cards: dict[str, Card] = field(default_factory=dict)
     reviews: list[Review] = field(default_factory=list)
     changed: Callable[[Card], None] | None = None
+    approvers: set[str] = field(default_factory=set)
+    copies: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+
+    def nonce(self, card: Card, channel: str, place: str) -> str:
+        """Give out the nonce of a new copy."""
+        nonce = token_urlsafe(16)
+        self.copies[nonce] = (card.request_id, channel, place)
+        return nonce
 
     def ask(self, card: Card) -> Card:
         self.cards[card.request_id] = card
@@ -51,6 +73,36 @@ class MemoryDesk:
         if self.changed:
             self.changed(card)
         return DeskAnswer(accepted=True, text=f"You {words} {card.short_id}.", card=card)
+
+    async def press(self, press: Press) -> Reply:
+        request_id, *where = self.copies.get(press.nonce, ("", "", ""))
+        if not request_id or where != [press.sender.channel, press.place]:
+            return Reply("This button belongs to no request here.")
+        if press.verb == Verb.VIEW_ALL and self._may_decide(press.sender):
+            return Reply("Here is all of it.", document=self.cards[request_id].command)
+        answer = _ANSWERS.get(press.verb)
+        return await self._decide(press.sender, request_id, answer)
+
+    async def typed(self, typed: Typed) -> Reply | None:
+        command = commands.parse(typed.text, bot=typed.bot)
+        if not isinstance(command, commands.Approve | commands.Deny):
+            return None
+        found = [request_id for request_id in self.cards if request_id.startswith(command.id)]
+        if len(found) != 1:
+            return Reply("There is no such request.")
+        answer = Answer.ALLOW_ONCE if isinstance(command, commands.Approve) else Answer.DENY
+        return await self._decide(typed.sender, found[0], answer)
+
+    async def _decide(self, sender: Sender, request_id: str, answer: Answer | None) -> Reply:
+        if not self._may_decide(sender):
+            return Reply("You may not decide this.")
+        if answer is None:
+            return Reply("This button means nothing here.")
+        reviewer = Reviewer(sender.channel, sender.id, sender.name)
+        return Reply((await self.review(Review(request_id, answer, reviewer))).text)
+
+    def _may_decide(self, sender: Sender) -> bool:
+        return f"{sender.channel}:{sender.id}" in self.approvers
 
     async def card(self, request_id: str) -> Card | None:
         return self.cards.get(request_id)
