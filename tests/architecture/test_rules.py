@@ -86,7 +86,7 @@ def test_no_module_is_longer_than_400_lines_and_no_function_longer_than_60():
 
 
 def test_the_project_speaks_of_itself_alone():
-    foreign = re.compile(r"/work/|openclaw'?s|clawdbot'?s", re.IGNORECASE)
+    foreign = re.compile(r"openclaw'?s|clawdbot'?s", re.IGNORECASE)
     for path in (*MODULES, ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         found = foreign.search(path.read_text())
         assert not found, f"{path}: {found.group() if found else ''}"
