@@ -125,7 +125,7 @@ class Judge:
             judgement = decide(
                 case.facts,
                 case.policy,
-                learned,
+                _counting(learned, case.bound),
                 case.placed.placement,
                 env=case.bound.env,
                 seen_before=seen_before,
@@ -150,7 +150,13 @@ class Judge:
             return False
         if {case.tool.effect, case.placed.decision.effect} != {Effect.ALLOW}:
             return False
-        return fallback_allows(case.facts, case.policy, learned, case.placed.placement, case.bound.env)
+        return fallback_allows(
+            case.facts,
+            case.policy,
+            _counting(learned, case.bound),
+            case.placed.placement,
+            case.bound.env,
+        )
 
     def _tools(self, identity: ToolIdentity) -> ToolSet:
         return resolve(self.config, identity)
@@ -243,9 +249,20 @@ def _case(
     return Case(call, tool, placed, bound, bind(bound), problem=problem)
 
 
+def _changeable_script(bound: BoundCommand) -> str | None:
+    return next((path for path, identity in bound.scripts if identity.sha256), None)
+
+
+def _counting(learned: Sequence[AllowlistEntry], bound: BoundCommand) -> Sequence[AllowlistEntry]:
+    """Leave out what "always" left where a script can be changed: its name may mean another text by now."""
+    if _changeable_script(bound) is None:
+        return learned
+    return tuple(entry for entry in learned if not entry.learned)
+
+
 def _kept_in_check(always: AlwaysOffer, bound: BoundCommand) -> AlwaysOffer:
     """Withhold Always where others can change a script that it runs: entries pin programs only."""
-    changeable = next((path for path, identity in bound.scripts if identity.sha256), None)
+    changeable = _changeable_script(bound)
     if changeable is None or not always.entries:
         return always
     return AlwaysOffer(why=f"never remembered: {changeable} is run by it and can be changed by others")

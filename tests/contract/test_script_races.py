@@ -9,6 +9,7 @@ import pytest
 from adapters.resolvers.filesystem import FilesystemResolver
 from core.approvals.binding import reverify
 from core.errors import BindingMismatch
+from core.model.decision import Effect
 from core.model.outcome import Status
 from core.model.plan import RunOrder
 from core.model.request import Answer
@@ -74,3 +75,15 @@ async def test_a_file_of_the_system_may_be_remembered(system):
     case, verdict = await system.gate.consider(exec_call("bash", "/usr/bin/ldd"))
     assert [path for path, _ in case.bound.scripts] == ["/usr/bin/ldd"]
     assert verdict.always.entries
+
+
+async def test_what_always_left_does_not_count_for_a_script_that_appeared_since(system, tmp_path):
+    call = exec_call("bash", "build.sh")
+    case, verdict = await system.gate.consider(call)
+    learned = verdict.always.entries
+    assert learned
+    assert system.judge.verdict(case, learned).effect is Effect.ALLOW
+    (tmp_path / "build.sh").write_text("echo written by the agent\n")
+    case = system.judge.examine(call)
+    assert system.judge.verdict(case, learned).effect is Effect.ASK
+    assert not system.judge.fallback_allows(case, learned)
