@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from bot.clock import SystemClock
 from bot.config import LoadedConfig
 from bot.health import ChannelHealth
 from bot.home import Home, operator_token, write_secret
+from bot.routing import Routing
 from bot.site import survey
 from bot.version import version
 from core.approvals import lifecycle
@@ -31,18 +32,19 @@ from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
 from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
-from core.approvals.rehearsal import routes_of
-from core.approvals.routes import LOCAL_CHANNELS, Route
-from core.approvals.service import Approvals, Routes
+from core.approvals.pairing import Pairing
+from core.approvals.permissions import Permissions
+from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
 from core.credentials import Credentials
+from core.desks import OperatorDesks
 from core.errors import StartError
 from core.gate import Gate
 from core.judge import Judge, Site
 from core.model.command import Placement
 from core.model.principal import Reviewer
-from core.model.request import AuditEvent, Request, State
+from core.model.request import AuditEvent, State
 from core.ports import Channel, Clock, Runner, Store
 from core.runs import Runs
 
@@ -68,7 +70,10 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     stack.push_async_callback(ledger.close)
 
     opened: list[str] = []
-    approvals = Approvals(ledger, store, clock, _routes(config, opened), loaded.secrets)
+    pairing = Pairing(store, clock, config.approvals.exec, registry.place, opened)
+    await pairing.load()
+    routing = Routing(config, opened, lambda: pairing.paired)
+    approvals = Approvals(ledger, store, clock, routing.routes, loaded.secrets)
     site = survey(config, home.path, loaded.protected_paths)
     judge = Judge(config, site, FilesystemResolver())
     runs = Runs(ledger, clock)
@@ -79,10 +84,10 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
         page.show_troubles(health.troubles)
     daemon = Daemon(_status(home, opened, clock, health), page.link if page else None, loaded.where)
     console = OperatorConsole(store, approvals, ledger, runs, credentials, judge, clock, daemon)
-    addresses = Addresses(opened, registry.place, _named_places(config))
+    addresses = Addresses(opened, registry.place, routing.named)
     herald = Herald(store, clock, config.approvals.notices, addresses, loaded.secrets)
     ledger.on_commit.append(herald.hear)
-    desk = Conversation(approvals, store, clock, _switches(config, console), herald.hear)
+    desk = Conversation(approvals, store, clock, _switches(config, console, pairing), herald.hear)
 
     await _recover(store, ledger, approvals, clock)
     for channel in channels:
@@ -94,7 +99,8 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     await stack.enter_async_context(_task(approvals.keep_deadlines(gate.fallback), "deadlines"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
 
-    ingress = UnixSocketIngress(socket, credentials, gate, console)
+    desks = OperatorDesks(console, Permissions(store, clock), pairing)
+    ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)
     return Ready(socket, page.address if page else None)
@@ -129,32 +135,7 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
     await approvals.recover()
 
 
-def _routes(config: Config, opened: Sequence[str]) -> Routes:
-    named = _named_places(config)
-
-    def routes(request: Request) -> tuple[Route, ...]:
-        placed = _placed(routes_of(config.approvals.exec, request, opened))
-        first = {(route.channel, route.place): route for route in reversed(tuple(placed))}
-        # An agent names its session, and with it a chat: only chats that the operator named are spoken to.
-        return tuple(route for at, route in first.items() if at[0] in LOCAL_CHANNELS or at in named)
-
-    return routes
-
-
-def _placed(routes: Iterable[Route]) -> Iterator[Route]:
-    """Name places as their channels do; a session's peer that names none there leads nowhere."""
-    for route in routes:
-        with suppress(ValueError):
-            yield replace(route, place=registry.place(route.channel, route.place))
-
-
-def _named_places(config: Config) -> frozenset[tuple[str, str]]:
-    """List the chats that the operator named, to be asked in or to be told in."""
-    targets = (*config.approvals.exec.targets, *config.approvals.notices.targets)
-    return frozenset((target.channel, registry.place(target.channel, target.to)) for target in targets)
-
-
-def _switches(config: Config, console: OperatorConsole) -> Switches:
+def _switches(config: Config, console: OperatorConsole, pairing: Pairing) -> Switches:
     async def lock(reviewer: Reviewer) -> str:
         return str((await console.set_locked(locked=True, reviewer=reviewer))["text"])
 
@@ -163,7 +144,7 @@ def _switches(config: Config, console: OperatorConsole) -> Switches:
         locked = "locked" if now["locked"] else "not locked"
         return f"Sayso {now['version']}: {now['waiting']} waiting, {now['running']} running, {locked}"
 
-    return Switches(lock, status, config.tools.elevated.allow_from)
+    return Switches(lock, status, pairing.claim, config.tools.elevated.allow_from)
 
 
 async def _open(

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.approvals.card import outcome_of, settled_line
@@ -16,11 +16,10 @@ from core.approvals.service import Approvals
 from core.audit import verify
 from core.credentials import Credentials
 from core.errors import RequestError, UnknownRequest
-from core.explain import explain, read_row
+from core.explain import call_of, explain, read_row
 from core.judge import Judge
 from core.model.principal import Reviewer
 from core.model.request import (
-    Answer,
     AuditEvent,
     ChainedEvent,
     Change,
@@ -108,12 +107,10 @@ class OperatorConsole:
             "record": record,
         }
 
-    async def resolve(
-        self, request_id: str, answer: Answer, reviewer: Reviewer, reason: str | None
-    ) -> dict[str, Any]:
-        """Decide as the operator."""
-        request = await self._find(request_id)
-        reviewed = await self._approvals.review(Review(request.id, answer, reviewer, reason))
+    async def resolve(self, review: Review) -> dict[str, Any]:
+        """Decide as the operator, also by a prefix of the id."""
+        request = await self._find(review.request_id)
+        reviewed = await self._approvals.review(replace(review, request_id=request.id))
         now = await self._store.request(request.id)
         state = (now or request).state.value
         return {"accepted": reviewed.accepted, "text": reviewed.text, "id": request.id, "state": state}
@@ -147,8 +144,10 @@ class OperatorConsole:
         asked = read_row(row)
         if asked.config is not None:
             raise RequestError("config is for `sayso explain` without the daemon", field="config")
-        learned = await self._store.learned(asked.agent or "main")
-        answer = await asyncio.to_thread(explain, self._judge, asked, learned)
+        case = await asyncio.to_thread(self._judge.examine, call_of(asked))
+        now = self._clock.now()
+        remembered = await self._store.remembered(case.call.agent, case.binding.digest, now)
+        answer = explain(self._judge, asked, case, remembered)
         return {**answer, "where": self._daemon.where(str(answer["source"]))}
 
     async def tools(self, row: Mapping[str, Any]) -> dict[str, Any]:

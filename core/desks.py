@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from core.model.call import ToolCall
 from core.model.outcome import Outcome
 from core.model.principal import Claims, PeerCredentials, Reviewer
-from core.model.request import Answer
+from core.model.request import Review
 from core.model.session import SessionKey
 from core.ports import RunObserver
 
@@ -62,10 +63,8 @@ class Console(Protocol):
         """Tell everything about one request, its audit events and messages too."""
         ...
 
-    async def resolve(
-        self, request_id: str, answer: Answer, reviewer: Reviewer, reason: str | None
-    ) -> dict[str, Any]:
-        """Decide as the operator; returns {accepted, text, id, state}."""
+    async def resolve(self, review: Review) -> dict[str, Any]:
+        """Decide as the operator, also by a prefix of the id; returns {accepted, text, id, state}."""
         ...
 
     async def cancel(self, request_id: str, reviewer: Reviewer) -> dict[str, Any]:
@@ -119,6 +118,57 @@ class Console(Protocol):
     def subscribe(self) -> AsyncIterator[dict[str, Any]]:
         """Yield {method, params} for each event from now on (`exec.approval.requested` and its kin)."""
         ...
+
+
+class PermissionDesk(Protocol):
+    """What answers left standing, to see and to end; `core.approvals.permissions` answers."""
+
+    async def standing(self) -> list[dict[str, Any]]:
+        """List permissions and deny rules that count, oldest first.
+
+        {id, effect (allow or deny), agent, session, command, by, givenAt, expiresAt, maxUses, uses, reason}
+        """
+        ...
+
+    async def revoke(self, answer_id: str, reviewer: Reviewer) -> dict[str, Any]:
+        """End one, by a unique prefix of its id of at least 8 characters; returns {id, text}."""
+        ...
+
+
+class PairingDesk(Protocol):
+    """Lets people in through a chat; `core.approvals.pairing` answers."""
+
+    async def invite(self, channel: str, route: str | None) -> dict[str, Any]:
+        """Make a one-time code; returns {id, code, expiresAt}. Raises RequestError for what is no route."""
+        ...
+
+    async def invitation(self, invitation_id: str) -> dict[str, Any]:
+        """Tell how an invitation stands: {id, state, expiresAt, person: {channel, id, name, username}|None}.
+
+        `state` is open, claimed, confirmed, refused or expired.
+        """
+        ...
+
+    async def confirm(self, invitation_id: str, reviewer: Reviewer, *, accepted: bool) -> dict[str, Any]:
+        """Let in, or turn away, the person who sent the code; returns {accepted, text}."""
+        ...
+
+    async def people(self) -> list[dict[str, Any]]:
+        """List who was let in: {channel, id, name, route, pairedAt}."""
+        ...
+
+    async def unpair(self, channel: str, person: str, route: str, reviewer: Reviewer) -> dict[str, Any]:
+        """Take a person's right back at once; returns {text}."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorDesks:
+    """All that the operator may use."""
+
+    console: Console
+    permissions: PermissionDesk
+    pairing: PairingDesk
 
 
 class Gatekeeper(Protocol):

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 MASK = "•••"
 
@@ -73,6 +74,16 @@ def duration(ms: int) -> str:
     if ms < 10 * _SECOND_MS:
         return f"{ms / _SECOND_MS:.1f}".removesuffix(".0") + " s"
     return _two_units(ms)
+
+
+def moment(at_ms: int) -> str:
+    """Say when something is or was: `2026-03-01 14:05:09 UTC`."""
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def span(ms: int) -> str:
+    """Say a length of time as one would choose it: `90 s`, `30 min`, `8 h`, `1 d 2 h`."""
+    return _two_units(max(ms, _SECOND_MS))
 
 
 def time_left(ms: int) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from core.errors import RequestError
-from core.judge import Judge
+from core.judge import Case, Judge
 from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.principal import Claims
 from core.model.session import SessionKey
+from core.model.standing import Remembered
 from core.model.verdict import Verdict
 
 
@@ -50,6 +52,7 @@ class Row:
 
 
 _ROW = TypeAdapter(Row)
+_NOTHING = Remembered()
 
 
 def read_row(row: Mapping[str, Any]) -> Row:
@@ -77,9 +80,11 @@ def call_of(row: Row) -> ToolCall:
     return ToolCall(row.tool or EXEC, session, claims, command, row.args, row.elevated)
 
 
-def explain(judge: Judge, row: Row, learned: Sequence[AllowlistEntry] = ()) -> dict[str, Any]:
-    """Decide what a row describes and tell everything about it."""
-    case = judge.examine(call_of(row))
+def explain(
+    judge: Judge, row: Row, case: Case | None = None, remembered: Remembered = _NOTHING
+) -> dict[str, Any]:
+    """Decide what a row describes and tell everything about it; `case` where it was examined already."""
+    case = case or judge.examine(call_of(row))
     own = tuple(
         AllowlistEntry(
             entry.pattern,
@@ -90,5 +95,5 @@ def explain(judge: Judge, row: Row, learned: Sequence[AllowlistEntry] = ()) -> d
         )
         for index, entry in enumerate(row.allowlist)
     )
-    verdict: Verdict = judge.verdict(case, (*learned, *own))
+    verdict: Verdict = judge.verdict(case, replace(remembered, learned=(*remembered.learned, *own)))
     return {"id": row.id, **verdict.to_json()}

@@ -17,6 +17,7 @@ from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
 from core.approvals.service import NO_ROUTE, Approvals, overruled
+from core.approvals.standing import ENDED
 from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
 from core.model.call import ToolCall
@@ -115,10 +116,9 @@ class Gate:
     async def consider(self, call: ToolCall) -> tuple[Case, Verdict]:
         """Gather facts and decide, without a trace anywhere."""
         case = await self._look(call)
-        learned = await self._store.learned(call.agent)
-        seen = await self._store.approved_before(call.agent, case.binding.digest)
-        locked = await self._store.locked()
-        return case, self._judge.verdict(case, learned, seen_before=seen, locked=locked)
+        now = self._clock.now()
+        remembered = await self._store.remembered(call.agent, case.binding.digest, now)
+        return case, self._judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
         """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
@@ -136,8 +136,9 @@ class Gate:
             raise RequestError(why, field="cwd") from None
 
     async def _barred(self, request: Request) -> Outcome:
-        """Refuse what the store did not open: since the decision all was locked, or the agent revoked."""
-        return await self._overrule(request, LOCKED if await self._store.locked() else REVOKED)
+        """Refuse what the store did not open: all was locked since, a permission ended, the agent revoked."""
+        ended = ENDED if request.permission else REVOKED
+        return await self._overrule(request, LOCKED if await self._store.locked() else ended)
 
     async def _overrule(self, request: Request, decision: Decision) -> Outcome:
         return await self._refuse(overruled(request, decision, self._locate(decision.source)))
@@ -237,6 +238,7 @@ class Gate:
             always=verdict.always,
             obligations=frozenset().union(*(decision.obligations for decision in verdict.trace)),
             peer=peer,
+            permission=verdict.permission,
         )
 
 

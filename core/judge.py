@@ -11,10 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from core.approvals.binding import bind
+from core.approvals.standing import forbidding, permitting
 from core.config import Config
 from core.elevated.placement import Placed, place
 from core.execsec.allowlist import runs_anything
 from core.execsec.decide import ExecJudgement, decide, fallback_allows
+from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
@@ -22,6 +24,7 @@ from core.model.command import CommandFacts, FileIdentity, Placement
 from core.model.decision import Decision, Effect, Layer, strictest
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.session import SessionKey
+from core.model.standing import Remembered
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
 from core.policy.names import normalise
@@ -32,6 +35,7 @@ from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 
+_NOTHING = Remembered()
 _NO_PLAN = SandboxPlan("none", "/", (), (), (), network=False, env=(), limits=Limits())
 # Beside the command itself, what clients send along and what changes nothing about what runs.
 _EXEC_ARGS = frozenset({"command", "argv", "description", "timeout", "run_in_background"})
@@ -113,35 +117,40 @@ class Judge:
     def verdict(
         self,
         case: Case,
-        learned: Sequence[AllowlistEntry],
-        *,
-        seen_before: bool = False,
-        locked: bool = False,
+        remembered: Remembered = _NOTHING,
     ) -> Verdict:
-        """Decide a case: every layer answers, the strictest answer holds, all of them are the trace."""
+        """Decide a case: every layer answers, the strictest holds, all of them are the trace.
+
+        Only a standing permission makes the answer milder: from a question to a yes, never from a no.
+        """
         trace: list[Decision] = [case.tool]
         judgement: ExecJudgement | None = None
         if case.facts is not None and case.policy is not None:
             judgement = decide(
                 case.facts,
                 case.policy,
-                _counting(learned, case.bound),
+                _counting(remembered.learned, case.bound),
                 case.placed.placement,
                 env=case.bound.env,
-                seen_before=seen_before,
+                seen_before=remembered.seen_before,
             )
             trace += judgement.decisions
         if case.policy is not None or case.problem is not None:
             trace.append(case.placed.decision)
         trace += [case.problem] if case.problem else []
-        trace += [LOCKED] if locked else []
+        forbidden = forbidding(remembered.deny_rules, _spellings(case))
+        trace += [forbidden] if forbidden else []
+        trace += [LOCKED] if remembered.locked else []
+        permitted = permitting(remembered.permission, trace)
+        trace += [permitted] if permitted else []
         return Verdict(
-            strictest(trace),
+            permitted or strictest(trace),
             tuple(trace),
             case.placed.placement,
             case.facts,
             judgement.satisfied_by if judgement else (),
             _kept_in_check(judgement.always, case.bound) if judgement else AlwaysOffer(),
+            remembered.permission.id if permitted and remembered.permission else None,
         )
 
     def fallback_allows(self, case: Case, learned: Sequence[AllowlistEntry]) -> bool:
@@ -247,6 +256,10 @@ def _case(
     call: ToolCall, tool: Decision, placed: Placed, bound: BoundCommand, problem: Decision | None
 ) -> Case:
     return Case(call, tool, placed, bound, bind(bound), problem=problem)
+
+
+def _spellings(case: Case) -> set[str]:
+    return {case.bound.canonical} | (spellings(case.facts) if case.facts else set())
 
 
 def _changeable_script(bound: BoundCommand) -> str | None:

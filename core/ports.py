@@ -7,8 +7,10 @@ from typing import Protocol
 
 from core.model.allowlist import AllowlistEntry
 from core.model.card import Card
-from core.model.chat import Notice, Press, Reply, Typed
+from core.model.chat import Press, Reply, Typed
 from core.model.command import Executable, FileIdentity, Placement
+from core.model.notice import Notice
+from core.model.pairing import PairedPerson
 from core.model.plan import RunOrder, RunResult
 from core.model.request import (
     AgentRecord,
@@ -22,6 +24,7 @@ from core.model.request import (
     Review,
     State,
 )
+from core.model.standing import DenyRule, Remembered, StandingPermission
 
 
 class Clock(Protocol):
@@ -102,8 +105,28 @@ class RequestStore(Protocol):
         """Return the newest requests in final states, newest first."""
         ...
 
-    async def approved_before(self, agent: str, binding: str) -> bool:
-        """Tell whether a person approved exactly this binding for this agent before."""
+
+class StandingStore(Protocol):
+    """What answers left standing: permissions for a time, and deny rules. `lock` ends all permissions."""
+
+    async def remembered(self, agent: str, binding: str, now: int) -> Remembered:
+        """Return, as of one moment, all that earlier answers mean for a call with this binding."""
+        ...
+
+    async def permissions(self, now: int) -> tuple[StandingPermission, ...]:
+        """Return the permissions that still count, oldest first."""
+        ...
+
+    async def end_permission(self, permission_id: str, event: AuditEvent) -> bool:
+        """End a permission; False where none with this full id counts."""
+        ...
+
+    async def deny_rules(self) -> tuple[DenyRule, ...]:
+        """Return the deny rules that count, oldest first."""
+        ...
+
+    async def revoke_deny_rule(self, rule_id: str, event: AuditEvent) -> bool:
+        """Revoke a deny rule; False where none with this full id counts."""
         ...
 
 
@@ -148,6 +171,22 @@ class CredentialStore(Protocol):
 
     async def end_login(self, token_sha256: str) -> None:
         """End a login."""
+        ...
+
+
+class PairingStore(Protocol):
+    """People who were let in by a one-time code, as the operator confirmed them."""
+
+    async def put_paired(self, person: PairedPerson, event: AuditEvent) -> None:
+        """Keep a person; one who is kept for the same channel, id and route already is replaced."""
+        ...
+
+    async def paired(self) -> tuple[PairedPerson, ...]:
+        """Return everybody, oldest first."""
+        ...
+
+    async def unpair(self, person: PairedPerson, event: AuditEvent) -> bool:
+        """Forget a person for their route; False where there is none."""
         ...
 
 
@@ -223,7 +262,17 @@ class LockStore(Protocol):
         ...
 
 
-class Store(RequestStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore, LockStore, Protocol):
+class Store(
+    RequestStore,
+    StandingStore,
+    AllowlistStore,
+    CredentialStore,
+    PairingStore,
+    OutboxStore,
+    AuditStore,
+    LockStore,
+    Protocol,
+):
     """All that survives a restart."""
 
 
@@ -297,8 +346,8 @@ class Channel(Protocol):
         """Show a card whose buttons carry the nonce; returns a reference by which its copy can be updated."""
         ...
 
-    async def update(self, card: Card, place: str, ref: str) -> None:
-        """Show in an earlier copy what the card says now."""
+    async def update(self, card: Card, place: str, ref: str, nonce: str) -> None:
+        """Show in an earlier copy what the card says now; buttons that it still has carry the nonce."""
         ...
 
     async def remove(self, place: str, ref: str) -> None:

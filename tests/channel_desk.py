@@ -161,6 +161,8 @@ def make_card(clock: Clock) -> Callable[..., Card]:
             env=(),
             always=("exactly `rm -rf build` in the sandbox",),
             always_why=None,
+            durations=(900_000, 3_600_000),
+            denies_always=True,
             created_at=clock.now(),
             deadline=clock.now() + 120_000,
         )

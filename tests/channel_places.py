@@ -161,7 +161,7 @@ class OnWeb:
         return await self.channel.post(card, "", "")
 
     async def update(self, card, ref):
-        await self.channel.update(card, "", ref)
+        await self.channel.update(card, "", ref, "")
 
     async def restart(self, card):
         await self.channel.close()
@@ -233,7 +233,7 @@ class OnTerminal:
         return await self.channel.post(card, "", "")
 
     async def update(self, card, ref):
-        await self.channel.update(card, "", ref)
+        await self.channel.update(card, "", ref, "")
 
     async def restart(self, card):
         await self.channel.close()
@@ -315,7 +315,7 @@ class OnTelegram:
         return await self.channel.post(card, place, self.desk.nonce(card, "telegram", place))
 
     async def update(self, card, ref):
-        await self.channel.update(card, str(self.ops.id), ref)
+        await self.channel.update(card, str(self.ops.id), ref, "")
 
     async def restart(self, card):  # noqa: ARG002 - its message is still there, nobody tells it again
         await self.channel.close()

@@ -24,7 +24,7 @@ from adapters.ingress.jsonrpc import (
 )
 from adapters.ingress.operator_methods import OPERATOR_METHODS, OperatorCall
 from adapters.ingress.params import Hello, read
-from core.desks import AgentDesk, Console, Gatekeeper
+from core.desks import AgentDesk, Gatekeeper, OperatorDesks
 from core.errors import NotPermitted, RequestError, SaysoError, UnknownRequest
 from core.model.principal import PeerCredentials, Reviewer
 
@@ -49,7 +49,7 @@ class Service:
 
     gatekeeper: Gatekeeper
     desk: AgentDesk
-    console: Console
+    operator: OperatorDesks
     hello_deadline_s: float = HELLO_DEADLINE_S
     unread_limit: int = UNREAD_LIMIT
     calls_limit: int = CALLS_LIMIT
@@ -169,7 +169,7 @@ class Connection:
         method = OPERATOR_METHODS.get(call.method)
         if method is None:
             raise _no_such_method(call, AGENT_METHODS, "agents only")
-        return await method(OperatorCall(self._service.console, reviewer, self._subscribe), call.params)
+        return await method(OperatorCall(self._service.operator, reviewer, self._subscribe), call.params)
 
     async def _reply(self, call: Call, answer: Answer) -> None:
         try:
@@ -191,7 +191,7 @@ class Connection:
 
     async def _pump(self) -> None:
         try:
-            async for event in self._service.console.subscribe():
+            async for event in self._service.operator.console.subscribe():
                 self._notify(event["method"], event["params"])
         except Exception:  # whoever subscribed must learn that it missed something
             log.exception("the events of pid %d broke off; disconnected", self._peer.pid)

@@ -8,9 +8,8 @@ from typing import Any
 
 from adapters.ingress import params as p
 from adapters.ingress.jsonrpc import Code, RpcError
-from core.desks import Console
+from core.desks import Console, OperatorDesks
 from core.model.principal import Reviewer
-from core.model.request import Answer
 
 Subscribe = Callable[[], Awaitable[None]]
 
@@ -19,9 +18,14 @@ Subscribe = Callable[[], Awaitable[None]]
 class OperatorCall:
     """One call of the operator; `subscribe` starts the events of this connection."""
 
-    console: Console
+    desks: OperatorDesks
     reviewer: Reviewer
     subscribe: Subscribe
+
+    @property
+    def console(self) -> Console:
+        """The desk most calls go to."""
+        return self.desks.console
 
 
 Params = Mapping[str, Any]
@@ -30,7 +34,7 @@ Result = dict[str, Any] | list[dict[str, Any]]
 
 async def _resolve(ctx: OperatorCall, params: Params) -> Result:
     asked = p.read(p.Resolve, params)
-    return await ctx.console.resolve(asked.id, Answer(asked.decision), ctx.reviewer, asked.reason)
+    return await ctx.console.resolve(asked.review(ctx.reviewer))
 
 
 async def _pending(ctx: OperatorCall, params: Params) -> Result:
@@ -99,6 +103,15 @@ async def _test_channels(ctx: OperatorCall, params: Params) -> Result:
     return await ctx.console.test_channels(p.read(p.ChannelTest, params).channel)
 
 
+async def _permissions(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.desks.permissions.standing()
+
+
+async def _permission_revoke(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.desks.permissions.revoke(p.read(p.ById, params).id, ctx.reviewer)
+
+
 async def _subscribe(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
     await ctx.subscribe()
@@ -129,6 +142,8 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "web.link": _web_link,
     "daemon.status": _status,
     "channels.test": _test_channels,
+    "permission.list": _permissions,
+    "permission.revoke": _permission_revoke,
     "events.subscribe": _subscribe,
     "exec.approvals.get": _not_available,
     "exec.approvals.set": _not_available,

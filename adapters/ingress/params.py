@@ -12,8 +12,10 @@ from pydantic.alias_generators import to_camel
 
 from adapters.ingress.jsonrpc import Code, RpcError
 from core.model.call import EXEC, CommandText, ToolCall
-from core.model.principal import Claims
+from core.model.principal import Claims, Reviewer
+from core.model.request import Answer, Review
 from core.model.session import SessionKey
+from core.model.standing import LONGEST_MS, MOST_USES, SHORTEST_MS
 
 
 def _no_nul(text: str) -> str:
@@ -205,8 +207,22 @@ class Resolve(Params):
     """`exec.approval.resolve`."""
 
     id: RequestId
-    decision: Literal["allow-once", "allow-always", "deny"]
+    decision: Literal["allow-once", "allow-for", "allow-always", "deny", "deny-always"]
     reason: Annotated[Text, Field(max_length=2000)] | None = None
+    for_ms: Annotated[int, Field(ge=SHORTEST_MS, le=LONGEST_MS)] | None = None
+    max_uses: Annotated[int, Field(ge=1, le=MOST_USES)] | None = None
+
+    @model_validator(mode="after")
+    def _a_time_goes_with_allow_for(self) -> Resolve:
+        timed = self.decision == "allow-for"
+        if timed != (self.for_ms is not None) or (self.max_uses is not None and not timed):
+            raise ValueError("forMs goes with allow-for, and maxUses with forMs")
+        return self
+
+    def review(self, reviewer: Reviewer) -> Review:
+        """Make it the answer of this person."""
+        answer = Answer(self.decision)
+        return Review(self.id, answer, reviewer, self.reason, self.for_ms, self.max_uses)
 
 
 class Listing(Params):

@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 from adapters.ingress.connection import Connection, Service
-from core.desks import AgentDesk, Console, Gatekeeper
+from core.desks import AgentDesk, Gatekeeper, OperatorDesks
 from core.errors import StartError
 from core.model.principal import PeerCredentials
 
@@ -28,13 +28,13 @@ class UnixSocketIngress:
         path: Path,
         gatekeeper: Gatekeeper,
         desk: AgentDesk,
-        console: Console,
+        operator: OperatorDesks,
         *,
         group: str | None = None,
     ) -> None:
         self._path = path
         self._group = group
-        self._service = Service(gatekeeper, desk, console)
+        self._service = Service(gatekeeper, desk, operator)
         self._server: asyncio.Server | None = None
         self._inode: int | None = None
         self._connections: set[asyncio.Task[None]] = set()

@@ -11,10 +11,12 @@ from pydantic import TypeAdapter, ValidationError
 from core.audit import canonical_json
 from core.errors import StoreError
 from core.model.allowlist import AllowlistEntry
+from core.model.principal import Reviewer
 from core.model.request import Answer, Request
 
 _REQUEST = TypeAdapter(Request)
 _ENTRY = TypeAdapter(AllowlistEntry)
+_REVIEWER = TypeAdapter(Reviewer)
 _YES = frozenset(answer.value for answer in Answer if answer.allows)
 
 
@@ -82,6 +84,14 @@ def load_entry(text: str) -> AllowlistEntry:
         raise StoreError(
             f"a kept allowlist entry cannot be read, the database is damaged: {error}"
         ) from error
+
+
+def load_reviewer(text: str) -> Reviewer:
+    """Read a reviewer back; StoreError where the row is not one."""
+    try:
+        return _REVIEWER.validate_python(json.loads(text))
+    except (ValueError, ValidationError) as error:
+        raise StoreError(f"a kept person cannot be read, the database is damaged: {error}") from error
 
 
 def path_bytes(path: str) -> bytes:

@@ -16,6 +16,8 @@ _PUT = """
     WHERE revoked_at IS NOT NULL
 """
 _REVOKE = "UPDATE agents SET revoked_at = :at WHERE id = :id AND revoked_at IS NULL"
+# A new token starts without them, a revoked one takes them along.
+_END_PERMISSIONS = "UPDATE permissions SET ended_at = :at WHERE agent = :id AND ended_at IS NULL"
 _LOGIN = """
     INSERT INTO logins (token_sha256, expires_at) VALUES (?, ?)
     ON CONFLICT (token_sha256) DO UPDATE SET expires_at = excluded.expires_at
@@ -38,6 +40,7 @@ class SqliteCredentials(Part):
         def work(connection: sqlite3.Connection) -> bool:
             if connection.execute(sql, values).rowcount != 1:
                 return False
+            connection.execute(_END_PERMISSIONS, {"id": values["id"], "at": event.at})
             append_events(connection, (event,))
             return True
 

@@ -24,14 +24,18 @@ def keep_entries(connection: sqlite3.Connection, request_id: str, entries: Itera
     connection.executemany(_KEEP, rows)
 
 
+def learned_by(connection: sqlite3.Connection, agent: str) -> tuple[AllowlistEntry, ...]:
+    """Return the learned entries that count for an agent, oldest first."""
+    sql = "SELECT entry FROM allowlist WHERE agent IS NULL OR agent = ? ORDER BY id"
+    return tuple(load_entry(text) for (text,) in connection.execute(sql, (agent,)))
+
+
 class SqliteAllowlist(Part):
     """AllowlistStore over SQLite."""
 
     async def learned(self, agent: str) -> tuple[AllowlistEntry, ...]:
         """Return the learned entries that count for this agent, oldest first."""
-        sql = "SELECT entry FROM allowlist WHERE agent IS NULL OR agent = ? ORDER BY id"
-        rows = await self._database.read(lambda connection: connection.execute(sql, (agent,)).fetchall())
-        return tuple(load_entry(text) for (text,) in rows)
+        return await self._database.read(lambda connection: learned_by(connection, agent))
 
     async def record_use(self, pattern: str, agent: str, command: str, at: int) -> None:
         """Note when, and for which command, a learned entry last admitted something."""

@@ -11,7 +11,7 @@ from typing import Any
 from adapters.stores.codec import shown_text
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
-from core.model.chat import Notice, NoticeKind
+from core.model.notice import Notice, NoticeKind
 from core.model.request import AuditEvent, Copy, KeptCopy, MessageKind, OutboxMessage, Request
 
 # An update shows what the card says when it is delivered, so a later one makes an earlier one needless.

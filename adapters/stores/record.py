@@ -93,6 +93,8 @@ class SqliteLock(Part):
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("UPDATE meta SET locked = ?", (locked,))
+            if locked:
+                connection.execute("UPDATE permissions SET ended_at = ? WHERE ended_at IS NULL", (event.at,))
             append_events(connection, (event,))
 
         await self._database.write(work)

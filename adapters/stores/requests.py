@@ -11,6 +11,7 @@ from adapters.stores.learned import keep_entries
 from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
+from adapters.stores.standing import forbid, permit, use_permission
 from core.errors import StoreError
 from core.model.request import Change, Request, State
 
@@ -47,10 +48,14 @@ _CLOSED = """
 def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     if not change.request.state.final and _closed(connection, change.request.call.agent):
         return False
-    if not (_put(connection, change) and _issue(connection, change) and _consume(connection, change)):
+    if not all(step(connection, change) for step in (_put, _use_permission, _issue, _consume)):
         return False
     if change.learn:
         keep_entries(connection, change.request.id, change.learn.entries)
+    if change.permit:
+        permit(connection, change.permit)
+    if change.forbid:
+        forbid(connection, change.forbid)
     enqueue(connection, change.messages)
     append_events(connection, change.events)
     return True
@@ -70,6 +75,11 @@ def _put(connection: sqlite3.Connection, change: Change) -> bool:
         return True
     row["expect"] = json.dumps(sorted(change.expect))
     return connection.execute(_REPLACE, row).rowcount == 1
+
+
+def _use_permission(connection: sqlite3.Connection, change: Change) -> bool:
+    needed = change.insert and change.request.permission is not None and not change.request.state.final
+    return not needed or use_permission(connection, change.request)
 
 
 def _issue(connection: sqlite3.Connection, change: Change) -> bool:
@@ -122,14 +132,6 @@ class SqliteRequests(Part):
             ORDER BY coalesce(ended_at, created_at) DESC, seq DESC LIMIT ?
         """
         return await self._select(where, _FINAL, _bounded(limit))
-
-    async def approved_before(self, agent: str, binding: str) -> bool:
-        """Tell whether a person approved exactly this binding for this agent before."""
-        sql = "SELECT 1 FROM requests WHERE person_allowed = 1 AND agent = ? AND binding = ? LIMIT 1"
-        row = await self._database.read(
-            lambda connection: connection.execute(sql, (agent, binding)).fetchone()
-        )
-        return row is not None
 
     async def _select(self, where: str, *values: Any) -> tuple[Request, ...]:  # noqa: ANN401 - what SQL takes
         def work(connection: sqlite3.Connection) -> tuple[Request, ...]:

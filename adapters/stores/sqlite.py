@@ -10,11 +10,22 @@ from adapters.stores.credentials import SqliteCredentials
 from adapters.stores.learned import SqliteAllowlist
 from adapters.stores.opening import open_database
 from adapters.stores.outbox import SqliteOutbox
+from adapters.stores.paired import SqlitePaired
 from adapters.stores.record import SqliteLock, SqliteRecord
 from adapters.stores.requests import SqliteRequests
+from adapters.stores.standing import SqliteStanding
 
 
-class SqliteStore(SqliteRequests, SqliteAllowlist, SqliteCredentials, SqliteOutbox, SqliteRecord, SqliteLock):
+class SqliteStore(
+    SqliteRequests,
+    SqliteStanding,
+    SqliteAllowlist,
+    SqliteCredentials,
+    SqlitePaired,
+    SqliteOutbox,
+    SqliteRecord,
+    SqliteLock,
+):
     """core.ports.Store over one database file.
 
     Every method that writes is one transaction. A caller that is cancelled leaves none open: what it asked

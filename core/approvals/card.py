@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.display import duration, safe
+from core.approvals.rehearsal import is_rehearsal
+from core.display import duration, moment, safe
 from core.model.card import Card, CardOutcome
 from core.model.command import Placement
 from core.model.outcome import Outcome, Status
 from core.model.request import Request, RequestKind, State
+from core.model.standing import OFFERED_MS
 
 _WORDS = {
     "allow-once": "Allowed once",
+    "allow-for": "Allowed for a time",
     "allow-always": "Allowed always",
     "deny": "Denied",
+    "deny-always": "Denied always",
+    "allowed-by-permission": "Allowed by a permission given earlier",
     "allowed-by-policy": "Allowed by policy",
     "denied-by-policy": "Denied by policy",
     "fallback-allowlist": "Allowed by askFallback, after nobody answered",
@@ -60,6 +65,8 @@ def card_of(request: Request, secrets: Sequence[str] = ()) -> Card:
         env=tuple((shown(name), shown(value)) for name, value in (command.env if command else ())),
         always=tuple(shown(words) for words in request.always.words),
         always_why=request.always.why,
+        durations=() if request.counts_once else OFFERED_MS,
+        denies_always=not is_rehearsal(request),
         created_at=request.created_at,
         deadline=request.deadline,
         decided=None if request.state is State.WAITING else shown(settled_line(request)),
@@ -75,11 +82,12 @@ def settled_line(request: Request) -> str:
         return "Waiting for an answer"
     words = _WORDS.get(resolution.decision, resolution.decision)
     by = f" by {resolution.by}" if resolution.by else ""
+    until = f" until {moment(resolution.until)}" if resolution.until is not None else ""
     reason = f": {resolution.reason}" if resolution.reason else ""
     after = ""
     if request.state is State.EXPIRED and resolution.decision != "expired":
         after = "; nobody came for it in time, so it did not run"
-    return f"{words}{by}{reason}{after}"
+    return f"{words}{by}{until}{reason}{after}"
 
 
 def outcome_of(request: Request) -> Outcome:
@@ -114,7 +122,7 @@ def _reason(request: Request) -> str:
     if "reason" in left:
         return str(left["reason"])
     resolution = request.resolution
-    if resolution is None or resolution.decision.endswith("-by-policy"):
+    if resolution is None or resolution.decision.startswith(("allowed-by-", "denied-by-")):
         return str(request.verdict.get("reason", ""))
     return settled_line(request)
 

@@ -11,9 +11,7 @@ from typing import TypeAlias
 
 from core.display import duration, elide, safe
 from core.model.session import SessionKey
-
-SHORTEST_MS = 10_000
-LONGEST_MS = 30 * 86_400_000
+from core.model.standing import LONGEST_MS, SHORTEST_MS
 
 HELP = """\
 /pending: what waits for an answer
@@ -229,7 +227,7 @@ def _denial(words: list[str], below: str, found: str | None, *, always: bool) ->
         words.pop(0)
     if found is None and words:
         raise _unexpected(words[0])
-    return Deny(_present(found), always, _reason(" ".join(words) + "\n" + below))
+    return Deny(_present(found), always, reason(" ".join(words) + "\n" + below))
 
 
 def _pending(arguments: _Arguments) -> Command:
@@ -326,7 +324,8 @@ def _echo(word: str) -> str:
     return f"“{safe(elide(word, head=_ECHOED, tail=0).text.rstrip())}”"
 
 
-def _reason(text: str) -> str | None:
+def reason(text: str) -> str | None:
+    """Make one safe line of a reason that somebody typed; None where nothing is left of it."""
     plain = _LAYOUT.sub(" ", text).strip(" ")
     return safe(elide(plain, head=_REASON_HEAD, tail=_REASON_TAIL).text) or None
 

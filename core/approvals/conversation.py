@@ -22,17 +22,27 @@ NOT_THIS_MESSAGE = Reply("This button does not belong to this message, so nothin
 
 _ANSWERS = {
     Verb.ALLOW_ONCE.value: Answer.ALLOW_ONCE,
+    Verb.ALLOW_FOR.value: Answer.ALLOW_FOR,
     Verb.ALLOW_ALWAYS.value: Answer.ALLOW_ALWAYS,
     Verb.DENY.value: Answer.DENY,
+    Verb.DENY_ALWAYS.value: Answer.DENY_ALWAYS,
+}
+
+
+_HOW = {
+    commands.How.ONCE: Answer.ALLOW_ONCE,
+    commands.How.ALWAYS: Answer.ALLOW_ALWAYS,
+    commands.How.FOR: Answer.ALLOW_FOR,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What a chat may throw besides answers: the kill switch, for those in `allow_from`."""
+    """What a chat may throw besides answers: a code by anybody, the rest by those in `allow_from`."""
 
     lock: Callable[[Reviewer], Awaitable[str]]
     status: Callable[[], Awaitable[str]]
+    claim: Callable[[Typed, str], Awaitable[str]]
     allow_from: tuple[str, ...] = ()
 
 
@@ -86,35 +96,32 @@ class Conversation:
             await self._record("security.outsider", press.sender, press.place, request)
             return OUTSIDER
         await self._store.note_ref(kept.copy, press.ref)
-        if press.verb == Verb.VIEW_ALL.value:
-            card = await self._approvals.card(request.id)
-            return Reply("Here is all of it.", document=in_full(card)) if card else UNKNOWN
-        answer = _ANSWERS.get(press.verb)
-        if answer is None:
-            return NOT_THIS_MESSAGE
-        reviewed = await self._approvals.review(Review(request.id, answer, _reviewer(press.sender)))
-        return Reply(reviewed.text)
+        if press.verb in _ANSWERS:
+            return await self._answered(press, request)
+        card = await self._approvals.card(request.id)
+        return _shown(card, press.verb) if card else UNKNOWN
+
+    async def _answered(self, press: Press, request: Request) -> Reply:
+        reason = commands.reason(press.reason or "")
+        review = Review(
+            request.id, _ANSWERS[press.verb], _reviewer(press.sender), reason, for_ms=press.for_ms
+        )
+        return Reply((await self._approvals.review(review)).text)
 
     async def typed(self, typed: Typed) -> Reply | None:
         """Take a typed message; None where it is none of our commands."""
-        match commands.parse(typed.text, bot=typed.bot):
-            case None:
-                reply = None
-            case commands.Malformed() as fault:
-                reply = Reply(fault.text)
-            case commands.SaysoHelp():
-                reply = Reply(commands.HELP)
-            case commands.Approve() | commands.Deny() as decision:
-                reply = await self._decide(typed, decision)
+        command = commands.parse(typed.text, bot=typed.bot)
+        match command:
+            case commands.Approve() | commands.Deny():
+                return await self._decide(typed, command)
             case commands.Pending():
-                reply = await self._pending(typed)
-            case commands.SaysoLock():
-                reply = await self._lock(typed)
-            case commands.SaysoStatus():
-                reply = await self._status(typed)
+                return await self._pending(typed)
+            case commands.SaysoLock() | commands.SaysoStatus() | commands.Elevated():
+                return await self._for_the_trusted(typed, command)
+            case commands.Pair(code):
+                return Reply(await self._switches.claim(typed, code))
             case _:
-                reply = Reply("This version does not do that from a chat yet.")
-        return reply
+                return _read_out(command)
 
     async def _decide(self, typed: Typed, command: commands.Approve | commands.Deny) -> Reply:
         found = await self._store.by_prefix(command.id) if len(command.id) >= MIN_PREFIX else ()
@@ -125,11 +132,7 @@ class Conversation:
         if len(theirs) > 1:
             several = ", ".join(request.id for request in theirs)
             return Reply(f"Several requests begin with {command.id}: {several}")
-        answer = _answer(command)
-        if answer is None:
-            return Reply("This version knows once, always and deny; durations and rules come later.")
-        reason = command.reason if isinstance(command, commands.Deny) else None
-        review = Review(theirs[0].id, answer, _reviewer(typed.sender), reason)
+        review = _review(theirs[0].id, command, _reviewer(typed.sender))
         return Reply((await self._approvals.review(review)).text)
 
     async def _pending(self, typed: Typed) -> Reply:
@@ -145,17 +148,19 @@ class Conversation:
                 lines.append(f"{card.short_id}  {card.command}  ({time_left(card.deadline - now)})")
         return Reply("\n".join(lines))
 
-    async def _lock(self, typed: Typed) -> Reply:
+    async def _for_the_trusted(
+        self, typed: Typed, command: commands.SaysoLock | commands.SaysoStatus | commands.Elevated
+    ) -> Reply:
         if not authorised(self._switches.allow_from, typed.sender):
             await self._record("security.outsider", typed.sender, typed.place, None)
             return OUTSIDER
-        return Reply(await self._switches.lock(_reviewer(typed.sender)), private=False)
-
-    async def _status(self, typed: Typed) -> Reply:
-        if not authorised(self._switches.allow_from, typed.sender):
-            await self._record("security.outsider", typed.sender, typed.place, None)
-            return OUTSIDER
-        return Reply(await self._switches.status())
+        match command:
+            case commands.SaysoLock():
+                return Reply(await self._switches.lock(_reviewer(typed.sender)), private=False)
+            case commands.SaysoStatus():
+                return Reply(await self._switches.status())
+            case commands.Elevated():
+                return Reply("Elevated mode is not available in this version, so nothing was changed.")
 
     def _may_decide(self, sender: Sender, request: Request, place: str | None) -> bool:
         """Tell whether a route of the request leads to this sender in this place (None: the two alone)."""
@@ -206,8 +211,30 @@ def _reviewer(sender: Sender) -> Reviewer:
     return Reviewer(sender.channel, sender.id, sender.name or sender.id)
 
 
-def _answer(command: commands.Approve | commands.Deny) -> Answer | None:
+def _read_out(command: commands.Command | None) -> Reply | None:
+    match command:
+        case commands.Malformed(text):
+            return Reply(text)
+        case commands.SaysoHelp():
+            return Reply(commands.HELP)
+        case commands.SaysoUnlock():
+            return Reply("Only the operator unlocks, on the machine itself: sayso unlock.")
+        case _:
+            return None
+
+
+def _shown(card: Card, verb: str) -> Reply:
+    if verb == Verb.VIEW_ALL.value:
+        return Reply("Here is all of it.", document=in_full(card))
+    if verb not in [navigating.value for navigating in Verb if navigating.navigates]:
+        return NOT_THIS_MESSAGE
+    if not card.waits:
+        return Reply(f"Too late: {card.decided}.")
+    return Reply("", card=card)
+
+
+def _review(request_id: str, command: commands.Approve | commands.Deny, reviewer: Reviewer) -> Review:
     if isinstance(command, commands.Deny):
-        return None if command.always else Answer.DENY
-    answers = {commands.How.ONCE: Answer.ALLOW_ONCE, commands.How.ALWAYS: Answer.ALLOW_ALWAYS}
-    return answers.get(command.how)
+        answer = Answer.DENY_ALWAYS if command.always else Answer.DENY
+        return Review(request_id, answer, reviewer, command.reason)
+    return Review(request_id, _HOW[command.how], reviewer, for_ms=command.for_ms)

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from core.errors import DeliveryRefused, DeliveryUnclear, StoreError
 from core.model.card import Card
-from core.model.request import Change, MessageKind, OutboxMessage
+from core.model.request import Change, KeptCopy, MessageKind, OutboxMessage
 from core.ports import Channel, Clock, OutboxStore, ReviewDesk
 
 log = logging.getLogger(__name__)
@@ -110,17 +110,17 @@ class Courier:
         if message.kind is MessageKind.POST:
             return await self._channel.post(card, message.place, kept.copy.nonce)
         if kept.ref is not None:
-            await self._change(message, card, kept.ref)
+            await self._change(message, card, kept)
         return None
 
-    async def _change(self, message: OutboxMessage, card: Card, ref: str) -> None:
+    async def _change(self, message: OutboxMessage, card: Card, kept: KeptCopy) -> None:
         """Bring a copy up to date, or remove it; what can no longer be removed says at least how it ended."""
         if message.kind is MessageKind.REMOVE:
             try:
-                return await self._channel.remove(message.place, ref)
+                return await self._channel.remove(message.place, kept.ref or "")
             except DeliveryRefused as error:
                 log.info("%s: a message is edited instead of deleted: %s", self._channel.name, error)
-        return await self._channel.update(card, message.place, ref)
+        return await self._channel.update(card, message.place, kept.ref or "", kept.copy.nonce)
 
     async def _unclear(self, message: OutboxMessage, error: DeliveryUnclear) -> None:
         """Try again what comes to the same twice; a post could appear twice, so it is left at that.

@@ -19,7 +19,7 @@ from core.approvals.notices import (
 from core.approvals.routes import LOCAL_CHANNELS
 from core.config import NoticeSettings
 from core.errors import StoreError
-from core.model.chat import Notice, NoticeKind
+from core.model.notice import Notice, NoticeKind
 from core.model.request import AuditEvent, Change, MessageKind, OutboxMessage, Request
 from core.model.session import SessionKey
 from core.ports import Clock, OutboxStore
@@ -47,7 +47,7 @@ class Addresses:
 
     opened: Sequence[str]
     place: Callable[[str, str], str]
-    named: Collection[tuple[str, str]] = ()
+    named: Callable[[], Collection[tuple[str, str]]] = frozenset[tuple[str, str]]
 
     def spot(self, channel: str, to: str) -> Spot | None:
         """Return the place of this name; None where its channel is not open or knows no such place."""
@@ -65,7 +65,7 @@ class Addresses:
         if not session.channel or not session.peer or session.channel in LOCAL_CHANNELS:
             return None
         spot = self.spot(session.channel, session.peer)
-        return spot if spot and (spot.channel, spot.place) in self.named else None
+        return spot if spot and (spot.channel, spot.place) in self.named() else None
 
 
 @dataclass(slots=True)

@@ -29,6 +29,7 @@ from core.model.request import (
     Review,
     State,
 )
+from core.model.standing import DenyRule, StandingPermission
 
 BY_POLICY = "policy"
 BY_TIME = "time"
@@ -55,9 +56,10 @@ def asked(request: Request, now: int) -> Change:
 def allowed(request: Request, now: int) -> Change:
     """Keep a call that policy allows; where it runs here, its grant is issued and used in the same step."""
     created = _event(request, now, "request.created", _agent(request), _admission(request))
-    yes = _event(request, now, "request.allowed", BY_POLICY, {"rule": request.verdict.get("rule")})
+    by_rule = {"rule": request.verdict.get("rule"), "permission": request.permission}
+    yes = _event(request, now, "request.allowed", BY_POLICY, by_rule)
     grant = _grant(request, now)
-    resolution = Resolution("allowed-by-policy", now)
+    resolution = Resolution("allowed-by-permission" if request.permission else "allowed-by-policy", now)
     if request.kind is RequestKind.ASK:
         answered = replace(request, state=State.APPROVED, resolution=resolution)
         return Change(answered, insert=True, issue_grant=grant, events=(created, yes))
@@ -80,7 +82,8 @@ def refused(request: Request, now: int) -> Change:
 
 def reviewed(request: Request, review: Review, now: int) -> Change:
     """Settle a question by a person's answer."""
-    resolution = Resolution(review.answer.value, now, review.reviewer, review.reason)
+    until = now + review.for_ms if review.for_ms and review.answer is Answer.ALLOW_FOR else None
+    resolution = Resolution(review.answer.value, now, review.reviewer, review.reason, until)
     yes = review.answer.allows
     state = State.APPROVED if yes else State.DENIED
     settled = replace(request, state=state, resolution=resolution, ended_at=None if yes else now)
@@ -90,13 +93,21 @@ def reviewed(request: Request, review: Review, now: int) -> Change:
     elif yes:
         settled = replace(settled, state=State.USED, ended_at=now)
     actor = f"person:{review.reviewer.channel}:{review.reviewer.id}"
-    data = {"answer": review.answer.value, "name": review.reviewer.name, "reason": review.reason}
+    data = {
+        "answer": review.answer.value,
+        "name": review.reviewer.name,
+        "reason": review.reason,
+        "until": until,
+        "maxUses": review.max_uses,
+    }
     event = _event(settled, now, "approval.approved" if yes else "approval.denied", actor, data)
     return Change(
         settled,
         expect=frozenset({State.WAITING}),
         issue_grant=_grant(settled, now) if run_follows else None,
         learn=request.always if review.answer is Answer.ALLOW_ALWAYS else None,
+        permit=_permission(request, review, now, until) if until is not None and run_follows else None,
+        forbid=_deny_rule(request, review, now) if review.answer is Answer.DENY_ALWAYS else None,
         events=(event,),
         messages=_messages(settled, MessageKind.UPDATE, now),
     )
@@ -221,6 +232,25 @@ def _ended(
 
 def _grant(request: Request, now: int) -> Grant:
     return Grant(request.id, request.binding.digest, now, request.deadline)
+
+
+def _permission(request: Request, review: Review, now: int, until: int) -> StandingPermission:
+    """Let the same be run again until then; the run that follows this very answer is not counted."""
+    return StandingPermission(
+        id=request.id,
+        agent=request.call.agent,
+        session=str(request.call.session),
+        binding=request.binding.digest,
+        command=request.canonical,
+        given_by=review.reviewer,
+        given_at=now,
+        expires_at=until,
+        max_uses=review.max_uses,
+    )
+
+
+def _deny_rule(request: Request, review: Review, now: int) -> DenyRule:
+    return DenyRule(request.id, request.call.agent, request.canonical, review.reviewer, now, review.reason)
 
 
 def _messages(request: Request, kind: MessageKind, now: int) -> tuple[OutboxMessage, ...]:

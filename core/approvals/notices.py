@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.approvals.card import outcome_line, settled_line
 from core.config import NoticeSettings
 from core.display import elide, safe
-from core.model.chat import Notice, NoticeKind
+from core.model.notice import Notice, NoticeKind
 from core.model.request import AuditEvent, Change, Request, State
 
 SECURITY_PREFIX = "security."

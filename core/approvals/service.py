@@ -13,11 +13,14 @@ from dataclasses import dataclass, replace
 from core.approvals import lifecycle
 from core.approvals.card import card_of, settled_line
 from core.approvals.ledger import Ledger
+from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import Route
+from core.display import span
 from core.errors import StoreError
 from core.model.card import Card
 from core.model.decision import Decision, Effect, Layer
 from core.model.request import Answer, Change, Copy, Request, Review, State
+from core.model.standing import LONGEST_MS, MOST_USES, SHORTEST_MS
 from core.ports import Clock, RequestStore
 
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
@@ -89,11 +92,9 @@ class Approvals:
             return Reviewed(accepted=False, text="No request with this id is kept here.")
         if request.state is not State.WAITING:
             return self._stands(request)
-        if review.answer is Answer.ALLOW_ALWAYS and not request.always.entries:
-            why = request.always.why or "nothing could be remembered"
-            return Reviewed(
-                accepted=False, text=f"Always is not offered here: {why}.", card=self._card(request)
-            )
+        unoffered = _not_offered(request, review)
+        if unoffered:
+            return Reviewed(accepted=False, text=unoffered, card=self._card(request))
         now = self._clock.now()
         if request.deadline <= now:
             await self._expire(request)
@@ -190,6 +191,31 @@ class Approvals:
         if request.state in OPEN:
             heapq.heappush(self._deadlines, (request.deadline, request.id))
             self._earlier.set()
+
+
+def _not_offered(request: Request, review: Review) -> str | None:
+    """Say why this answer cannot be given to this question, or None where it can."""
+    if review.answer is Answer.ALLOW_ALWAYS and not request.always.entries:
+        return f"Always is not offered here: {request.always.why or 'nothing could be remembered'}."
+    if review.answer is Answer.ALLOW_FOR:
+        return _no_permission(request, review)
+    if review.answer is Answer.DENY_ALWAYS and is_rehearsal(request):
+        return "A test question leaves nothing behind; deny it once."
+    return None
+
+
+def _no_permission(request: Request, review: Review) -> str | None:
+    if request.counts_once:
+        return f"A time is not offered here, because a yes counts once: {_why_once(request)}."
+    if review.for_ms is None or not SHORTEST_MS <= review.for_ms <= LONGEST_MS:
+        return f"A time is from {span(SHORTEST_MS)} to {span(LONGEST_MS)}."
+    if review.max_uses is not None and not 1 <= review.max_uses <= MOST_USES:
+        return f"The most uses are from 1 to {MOST_USES:,}."
+    return None
+
+
+def _why_once(request: Request) -> str:
+    return request.always.why or str(request.verdict.get("reason", "the rule asks every time"))
 
 
 def _copy(route: Route) -> Copy:

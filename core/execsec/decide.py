@@ -255,9 +255,7 @@ def _strict_inline(policy: ExecPolicy) -> Decision:
 
 def _always(policy: ExecPolicy) -> Decision:
     reason = "every command is put to a person (ask: always)"
-    return Decision(
-        Layer.APPROVALS, Effect.ASK, reason, "exec.ask-always", policy.source("ask"), _NO_FALLBACK
-    )
+    return Decision(Layer.APPROVALS, Effect.ASK, reason, "exec.ask-always", policy.source("ask"), _ONCE)
 
 
 def _offer(

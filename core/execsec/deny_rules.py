@@ -143,14 +143,17 @@ def _asks_verb(arguments: tuple[str, ...]) -> bool:
 
 def _by_operator(facts: CommandFacts, pattern: DenyPattern) -> Decision | None:
     glob = _glob(pattern.pattern)
-    texts = {facts.canonical, facts.text}
-    for segment in facts.segments:
-        texts.update(_forms(segment))
+    texts = spellings(facts)
     plain_name = not re.search(r"\s", pattern.pattern)
     hit = any(glob.fullmatch(text) for text in texts) or (
         plain_name and any(glob.fullmatch(text) for each in facts.segments for text in _programs(each))
     )
     return _operator(pattern) if hit else None
+
+
+def spellings(facts: CommandFacts) -> set[str]:
+    """Give every text that names the command, or a part of it: as asked, canonical, and by each name."""
+    return {facts.canonical, facts.text}.union(*(_forms(segment) for segment in facts.segments))
 
 
 def _programs(segment: Segment) -> Iterator[str]:

@@ -24,6 +24,7 @@ class Card:
 
     `placement` reads "sandbox (bubblewrap)" or "HOST". `always` says in words what Always would remember;
     where it is empty, `always_why` says why there is nothing to remember and the button is not offered.
+    `durations` (ms) are the times for which it can be allowed; `denies_always` tells of "deny always".
     `decided` is None while it waits, else who and what in words; `decided_at` is when.
     """
 
@@ -41,6 +42,8 @@ class Card:
     env: tuple[tuple[str, str], ...]
     always: tuple[str, ...]
     always_why: str | None
+    durations: tuple[int, ...]
+    denies_always: bool
     created_at: int
     deadline: int
     decided: str | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from core.model.card import Card
+
 
 @dataclass(frozen=True, slots=True)
 class Sender:
@@ -29,17 +31,32 @@ class Verb(StrEnum):
     ALLOW_ALWAYS = "a"
     DENY = "d"
     VIEW_ALL = "v"
+    MORE = "m"
+    LESS = "l"
+    ALLOW_FOR = "f"
+    DENY_ALWAYS = "n"
+    DENY_BECAUSE = "r"
+
+    @property
+    def navigates(self) -> bool:
+        """Whether it only changes what the message offers; nothing is decided by it."""
+        return self in (Verb.MORE, Verb.LESS, Verb.DENY_BECAUSE)
 
 
 @dataclass(frozen=True, slots=True)
 class Press:
-    """A pressed button: `nonce` is what the button carried, `place` and `ref` where its message stands."""
+    """A pressed button: `nonce` is what the button carried, `place` and `ref` where its message stands.
+
+    `for_ms` goes with `ALLOW_FOR`; a `reason` that was asked for beside a button goes with a denial.
+    """
 
     sender: Sender
     place: str
     ref: str
     verb: str
     nonce: str
+    for_ms: int | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +77,11 @@ class Typed:
 class Reply:
     """What to tell the sender; `private` goes to nobody else where the platform can do that.
 
-    `document` is long text to send along as a file, whole.
+    `document` is long text to send along as a file, whole. `card` answers a press that navigates: it stands
+    there where the sender may choose from what the card offers.
     """
 
     text: str
     private: bool = True
     document: str | None = None
-
-
-class NoticeKind(StrEnum):
-    """What a notice tells of; each kind can be switched off."""
-
-    DENIED = "denied"
-    SECURITY = "security"
-    ASKED_ELSEWHERE = "asked-elsewhere"
-    FINISHED = "finished"
-    CHANNEL = "channel"
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A message that asks nothing; the text is already safe to show.
-
-    Channels show the short form of `request_id` with it.
-    """
-
-    kind: NoticeKind
-    text: str
-    request_id: str | None = None
+    card: Card | None = None

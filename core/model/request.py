@@ -8,11 +8,12 @@ from typing import Any
 
 from core.model.allowlist import AlwaysOffer
 from core.model.call import ToolCall
-from core.model.chat import Notice
 from core.model.command import Placement
 from core.model.decision import Obligation
+from core.model.notice import Notice
 from core.model.plan import Binding
 from core.model.principal import PeerCredentials, Reviewer
+from core.model.standing import DenyRule, StandingPermission
 
 
 class RequestKind(StrEnum):
@@ -46,33 +47,44 @@ class Answer(StrEnum):
     """What a person can answer."""
 
     ALLOW_ONCE = "allow-once"
+    ALLOW_FOR = "allow-for"
     ALLOW_ALWAYS = "allow-always"
     DENY = "deny"
+    DENY_ALWAYS = "deny-always"
 
     @property
     def allows(self) -> bool:
         """Whether this answer is a yes."""
-        return self is not Answer.DENY
+        return self in (Answer.ALLOW_ONCE, Answer.ALLOW_FOR, Answer.ALLOW_ALWAYS)
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One person's answer to one request, identified by its full id."""
+    """One person's answer to one request, identified by its full id.
+
+    `for_ms` goes with `ALLOW_FOR`, and `max_uses` may go with it.
+    """
 
     request_id: str
     answer: Answer
     reviewer: Reviewer
     reason: str | None = None
+    for_ms: int | None = None
+    max_uses: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How a question ended: by whom (None: by time or by policy), when (epoch ms), with what reason."""
+    """How a question ended: by whom (None: by time or by policy), when (epoch ms), with what reason.
+
+    `until` (epoch ms) is set where it was allowed for a time.
+    """
 
     decision: str
     at: int
     by: Reviewer | None = None
     reason: str | None = None
+    until: int | None = None
 
     def to_json(self, request_id: str) -> dict[str, Any]:
         """Give the `approval` of an outcome."""
@@ -82,6 +94,7 @@ class Resolution:
             "by": str(self.by) if self.by else None,
             "at": self.at,
             "reason": self.reason,
+            **({"until": self.until} if self.until is not None else {}),
         }
 
 
@@ -113,7 +126,8 @@ class Request:
 
     `verdict` is `Verdict.to_json()` as decided at admission. `cwd` is where it runs. `deadline` ends the
     window for answers, and for an approved request the window in which its asker must come for it.
-    `outcome` holds what a run left (`Outcome` keys), or why it failed.
+    `outcome` holds what a run left (`Outcome` keys), or why it failed. `permission` is the id of the standing
+    permission under which it was allowed.
     """
 
     id: str
@@ -136,11 +150,17 @@ class Request:
     outcome: dict[str, Any] | None = None
     peer: PeerCredentials | None = None
     copies: tuple[Copy, ...] = ()
+    permission: str | None = None
 
     @property
     def short_id(self) -> str:
         """The first eight characters, enough for people."""
         return self.id[:8]
+
+    @property
+    def counts_once(self) -> bool:
+        """Whether a yes counts for this one time only, whatever the one who says it wishes."""
+        return Obligation.NEVER_REMEMBER in self.obligations
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +226,8 @@ class Change:
 
     `insert` adds a request. `expect` lists the states in which `request` may be replaced; the change is
     refused (not an error) when the kept state is none of them. `consume_grant` refuses likewise when the
-    grant is gone, used, or expired at that time (epoch ms).
+    grant is gone, used, or expired at that time (epoch ms), and an inserted request with a `permission` when
+    that has ended or is used up; otherwise it is used once.
     """
 
     request: Request
@@ -215,6 +236,8 @@ class Change:
     issue_grant: Grant | None = None
     consume_grant_at: int | None = None
     learn: AlwaysOffer | None = None
+    permit: StandingPermission | None = None
+    forbid: DenyRule | None = None
     events: tuple[AuditEvent, ...] = ()
     messages: tuple[OutboxMessage, ...] = ()
 

@@ -12,7 +12,10 @@ from core.model.decision import Decision, Effect, Obligation
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`decision` is the strictest of `trace`; `satisfied_by` names per segment what admitted it."""
+    """`decision` is the strictest of `trace`; `satisfied_by` names per segment what admitted it.
+
+    `permission` is the id of the standing permission by which a question became an allow.
+    """
 
     decision: Decision
     trace: tuple[Decision, ...]
@@ -20,6 +23,7 @@ class Verdict:
     facts: CommandFacts | None = None
     satisfied_by: tuple[str | None, ...] = ()
     always: AlwaysOffer = AlwaysOffer()
+    permission: str | None = None
 
     @property
     def effect(self) -> Effect:

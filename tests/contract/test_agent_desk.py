@@ -15,7 +15,7 @@ from core.errors import BindingMismatch, RequestError, RunError, UnknownRequest
 from core.model.call import ToolCall
 from core.model.command import Placement
 from core.model.outcome import Status
-from core.model.request import Answer, State
+from core.model.request import Answer, Review, State
 from tests.core_system import ALICE, CONFIG, MAIN, Noting, exec_call
 
 
@@ -53,7 +53,7 @@ async def test_nothing_runs_before_the_answer_and_one_run_follows_a_yes(system):
     await observer.asked.wait()
     assert system.orders == []
     (waiting,) = await system.console.pending()
-    answer = await system.console.resolve(waiting["id"][:8], Answer.ALLOW_ONCE, ALICE, None)
+    answer = await system.console.resolve(Review(waiting["id"][:8], Answer.ALLOW_ONCE, ALICE))
     assert answer["accepted"]
     assert (await task).status is Status.FINISHED
     assert len(system.orders) == 1
@@ -64,7 +64,7 @@ async def test_nothing_runs_after_a_no_and_the_reason_reaches_the_agent(system):
     task, observer = system.asking(exec_call("ls"))
     await observer.asked.wait()
     (waiting,) = await system.console.pending()
-    await system.console.resolve(waiting["id"], Answer.DENY, ALICE, "use the cache")
+    await system.console.resolve(Review(waiting["id"], Answer.DENY, ALICE, "use the cache"))
     outcome = await task
     assert outcome.status is Status.DENIED
     assert "use the cache" in outcome.reason
@@ -83,7 +83,7 @@ async def test_an_asker_that_hangs_up_leaves_the_question_open_and_can_join_agai
     await observer.asked.wait()
     task.cancel()
     (waiting,) = await system.console.pending()
-    await system.console.resolve(waiting["id"], Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(waiting["id"], Answer.ALLOW_ONCE, ALICE))
     assert system.orders == []
     outcome = await system.gate.wait("main", waiting["id"], Noting())
     assert outcome.status is Status.FINISHED
@@ -96,7 +96,7 @@ async def test_a_yes_does_not_run_twice_for_two_who_wait(system):
     (waiting,) = await system.console.pending()
     others = [asyncio.create_task(system.gate.wait("main", waiting["id"], Noting())) for _ in range(20)]
     await asyncio.sleep(0.05)
-    await system.console.resolve(waiting["id"], Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(waiting["id"], Answer.ALLOW_ONCE, ALICE))
     outcomes = await asyncio.gather(first, *others)
     assert {outcome.status for outcome in outcomes} == {Status.FINISHED}
     assert len(system.orders) == 1
@@ -123,7 +123,7 @@ async def test_what_changed_between_the_yes_and_the_run_is_named_and_not_run(sys
     await observer.asked.wait()
     task.cancel()
     (waiting,) = await system.console.pending()
-    await system.console.resolve(waiting["id"], Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(waiting["id"], Answer.ALLOW_ONCE, ALICE))
     script.write_text("#!/bin/sh\necho two\n")
     outcome = await system.gate.wait("main", waiting["id"], Noting())
     assert outcome.status is Status.DENIED
@@ -134,13 +134,13 @@ async def test_what_changed_between_the_yes_and_the_run_is_named_and_not_run(sys
 async def test_an_approval_asked_for_first_counts_once_and_for_its_command_alone(system):
     asked = await system.gate.ask(exec_call("ls", "-l"), None)
     assert asked.status is Status.PENDING
-    await system.console.resolve(asked.request_id, Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE))
     other = await system.gate.run_approved(exec_call("ls", "-a"), asked.request_id, Noting())
     assert other.status is Status.DENIED
     assert system.orders == []
 
     asked = await system.gate.ask(exec_call("ls", "-l"), None)
-    await system.console.resolve(asked.request_id, Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE))
     ran = await system.gate.run_approved(exec_call("ls", "-l"), asked.request_id, Noting())
     again = await system.gate.run_approved(exec_call("ls", "-l"), asked.request_id, Noting())
     assert ran.status is Status.FINISHED
@@ -275,7 +275,7 @@ async def test_the_record_tells_the_whole_story(system):
     task, observer = system.asking(exec_call("ls"))
     await observer.asked.wait()
     (waiting,) = await system.console.pending()
-    await system.console.resolve(waiting["id"], Answer.ALLOW_ONCE, ALICE, "fine")
+    await system.console.resolve(Review(waiting["id"], Answer.ALLOW_ONCE, ALICE, "fine"))
     await task
     shown = await system.console.show(waiting["id"])
     assert [event["kind"] for event in shown["record"]] == [
@@ -298,7 +298,7 @@ async def test_subscribers_learn_of_each_step(system):
     task, observer = system.asking(exec_call("ls"))
     await observer.asked.wait()
     (waiting,) = await system.console.pending()
-    await system.console.resolve(waiting["id"], Answer.DENY, ALICE, None)
+    await system.console.resolve(Review(waiting["id"], Answer.DENY, ALICE))
     await task
     await asyncio.wait_for(listener, 5)
     await notifications.aclose()

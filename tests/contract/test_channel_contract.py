@@ -11,7 +11,7 @@ from adapters.channels.terminal.adapter import TerminalChannel
 from core.display import safe
 from core.errors import StartError
 from core.model.card import CardOutcome
-from core.model.chat import Notice, NoticeKind
+from core.model.notice import Notice, NoticeKind
 from core.model.principal import Reviewer
 from core.model.request import Answer, State
 from tests.channel_places import FORBIDDEN, HOSTILE, OnTelegram, OnTerminal, OnWeb, flat, page_of

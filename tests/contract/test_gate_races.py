@@ -85,7 +85,7 @@ async def test_a_lock_between_a_yes_and_the_start_lets_nothing_run(make_system, 
     system = make_system(through=meddled)
     request_id, task = await asked(system)
     once("locked", meddled, lambda: locking(system), when="after")
-    await system.console.resolve(request_id, Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(request_id, Answer.ALLOW_ONCE, ALICE))
     outcome = await soon(task)
     assert outcome.status is not Status.FINISHED
     assert system.orders == []
@@ -126,7 +126,7 @@ async def test_a_lock_ends_a_run_whose_start_is_just_being_recorded(make_system,
 async def test_a_lock_holds_over_a_restart_and_nothing_approved_before_runs_after_it(system, make_system):
     request_id, task = await asked(system)
     task.cancel()
-    await system.console.resolve(request_id, Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(request_id, Answer.ALLOW_ONCE, ALICE))
     await lock(system)
     again = make_system()
     await again.approvals.recover()
@@ -176,15 +176,15 @@ async def test_an_answer_while_locked_is_told_why_it_does_not_count(system, kept
 async def test_revoking_an_agent_takes_back_its_questions_and_its_unused_approvals(system):
     await system.credentials.mint("main", "test")
     first, waiting = await asked(system)
-    await system.console.resolve(first, Answer.DENY, ALICE, None)
+    await system.console.resolve(Review(first, Answer.DENY, ALICE))
     await soon(waiting)
     approved = await system.gate.ask(exec_call("ls", "-l"), None)
-    await system.console.resolve(approved.request_id, Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(approved.request_id, Answer.ALLOW_ONCE, ALICE))
     request_id, task = await asked(system, exec_call("ls", "-a"))
     await system.console.revoke_agent("main")
     assert (await soon(task)).status is Status.WITHDRAWN
     assert (await system.store.request(approved.request_id)).state is State.WITHDRAWN
-    assert not (await system.console.resolve(request_id, Answer.ALLOW_ONCE, ALICE, None))["accepted"]
+    assert not (await system.console.resolve(Review(request_id, Answer.ALLOW_ONCE, ALICE)))["accepted"]
     assert system.orders == []
 
 
@@ -288,7 +288,7 @@ async def test_a_yes_in_the_last_moment_still_finds_its_asker(system, clock):
     request_id, task = await asked(system)
     task.cancel()
     clock.advance(119_999)
-    assert (await system.console.resolve(request_id, Answer.ALLOW_ONCE, ALICE, None))["accepted"]
+    assert (await system.console.resolve(Review(request_id, Answer.ALLOW_ONCE, ALICE)))["accepted"]
     clock.advance(2)
     assert (await soon(system.gate.wait("main", request_id, Noting()))).status is Status.FINISHED
 
@@ -296,7 +296,7 @@ async def test_a_yes_in_the_last_moment_still_finds_its_asker(system, clock):
 async def test_a_yes_is_not_good_for_ever(system, clock):
     request_id, task = await asked(system)
     task.cancel()
-    await system.console.resolve(request_id, Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(request_id, Answer.ALLOW_ONCE, ALICE))
     clock.advance(121_000)
     waiting = asyncio.create_task(system.gate.wait("main", request_id, Noting()))
     keeper = asyncio.create_task(system.approvals.keep_deadlines(system.gate.fallback))

@@ -12,7 +12,7 @@ from core.errors import BindingMismatch
 from core.model.decision import Effect
 from core.model.outcome import Status
 from core.model.plan import RunOrder
-from core.model.request import Answer
+from core.model.request import Answer, Review
 from core.shell.render import run_argv
 from tests.core_system import ALICE, CONFIG, Noting, exec_call
 
@@ -32,7 +32,7 @@ def script(tmp_path):
 @pytest.mark.parametrize("name", ["build.sh", "./build.sh"])
 async def test_a_script_changed_between_the_yes_and_the_run_is_named_and_not_run(system, script, name):
     asked = await system.gate.ask(exec_call("bash", name), None)
-    await system.console.resolve(asked.request_id, Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE))
     script.write_text("echo two\n")
     call = exec_call("bash", name)
     outcome = await system.gate.run_approved(call, asked.request_id, Noting())
@@ -45,7 +45,7 @@ async def test_a_script_changed_between_the_yes_and_the_run_is_named_and_not_run
 async def test_a_script_that_stayed_as_it_was_runs(system):
     call = exec_call("bash", "build.sh")
     asked = await system.gate.ask(call, None)
-    await system.console.resolve(asked.request_id, Answer.ALLOW_ONCE, ALICE, None)
+    await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE))
     outcome = await asyncio.wait_for(system.gate.run_approved(call, asked.request_id, Noting()), 5)
     assert outcome.status is Status.FINISHED
 

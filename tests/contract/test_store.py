@@ -17,9 +17,9 @@ from core.audit import GENESIS, verify
 from core.errors import StoreError
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import CommandText, ToolCall
-from core.model.chat import Notice, NoticeKind
 from core.model.command import Placement
 from core.model.decision import Obligation
+from core.model.notice import Notice, NoticeKind
 from core.model.plan import Binding
 from core.model.principal import Claims, Reviewer
 from core.model.request import (
@@ -180,7 +180,7 @@ async def test_recent_gives_final_ones_newest_first(store, new_request):
 async def test_a_persons_yes_to_this_binding_counts_as_approved_before(store, new_request, decision):
     resolution = Resolution(decision, 1, PERSON)
     await keep(store, new_request(state=State.FINISHED, resolution=resolution))
-    assert await store.approved_before("main", "b" * 64) is True
+    assert (await store.remembered("main", "b" * 64, 0)).seen_before is True
 
 
 @pytest.mark.parametrize(
@@ -195,13 +195,13 @@ async def test_a_persons_yes_to_this_binding_counts_as_approved_before(store, ne
 )
 async def test_anything_but_a_persons_yes_does_not_count(store, new_request, resolution):
     await keep(store, new_request(state=State.FINISHED, resolution=resolution))
-    assert await store.approved_before("main", "b" * 64) is False
+    assert (await store.remembered("main", "b" * 64, 0)).seen_before is False
 
 
 async def test_a_yes_counts_for_no_other_agent_and_no_other_binding(store, new_request):
     await keep(store, new_request(resolution=Resolution("allow-once", 1, PERSON)))
-    assert await store.approved_before("other", "b" * 64) is False
-    assert await store.approved_before("main", "c" * 64) is False
+    assert (await store.remembered("other", "b" * 64, 0)).seen_before is False
+    assert (await store.remembered("main", "c" * 64, 0)).seen_before is False
 
 
 # Grants

@@ -190,7 +190,7 @@ async def test_a_press_on_a_page_that_has_just_moved_does_not_count(
     lower = signed_in.locator(f"#r-{second.request_id}").get_by_role("button", name="Allow once")
     gone = desk.settle(first.request_id, State.DENIED, "denied by ann at 12:01")
     await signed_in.evaluate("document.querySelector('.card .decided') === null")
-    await channel.update(gone, "", first.request_id)
+    await channel.update(gone, "", first.request_id, "")
     await signed_in.locator(".card .decided").wait_for()
     await lower.evaluate("button => button.click()")
     await expect(signed_in.locator("[data-said]")).to_contain_text("did not count")

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from adapters.ingress.unix_socket import UnixSocketIngress
+from core.desks import OperatorDesks
 from core.errors import RequestError, StoreError, UnknownRequest
 from core.model.card import Card
 from core.model.outcome import Outcome, Status
@@ -49,6 +50,8 @@ def card(request_id: str = REQUEST_ID) -> Card:
         env=(),
         always=(),
         always_why=None,
+        durations=(900_000, 3_600_000),
+        denies_always=True,
         created_at=0,
         deadline=2**42,
     )
@@ -186,8 +189,8 @@ class FakeConsole:
         more = {"outcome": outcome, "verdict": {"trace": [DENIAL]}, "always": always, "record": record}
         return {**SUMMARY, **more, "copies": [{"channel": "web", "place": "", "ref": "1"}]}
 
-    async def resolve(self, request_id, answer, reviewer, reason):
-        self.seen.append((request_id, answer.value, reviewer, reason))
+    async def resolve(self, review):
+        self.seen.append(review)
         return {"accepted": self.accepts, "text": "Allowed once.", "id": REQUEST_ID, "state": "approved"}
 
     async def cancel(self, request_id, _reviewer):
@@ -362,7 +365,8 @@ def short_home() -> Iterator[Path]:
 @pytest.fixture
 async def site(short_home: Path) -> AsyncIterator[Site]:
     gatekeeper, desk, console = FakeGatekeeper(), FakeDesk(), FakeConsole()
-    ingress = UnixSocketIngress(short_home / "sayso.sock", gatekeeper, desk, console)
+    desks = OperatorDesks(console, None, None)
+    ingress = UnixSocketIngress(short_home / "sayso.sock", gatekeeper, desk, desks)
     await ingress.open()
     made = Site(short_home, gatekeeper, desk, console, ingress, [])
     yield made

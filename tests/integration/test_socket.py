@@ -13,6 +13,7 @@ import pytest
 from adapters.ingress.agent_methods import AGENT_METHODS
 from adapters.ingress.connection import Connection, Service
 from adapters.ingress.operator_methods import OPERATOR_METHODS
+from core.desks import OperatorDesks
 from core.model.principal import PeerCredentials
 
 
@@ -62,7 +63,9 @@ async def test_hello_is_said_once(site):
 
 
 async def test_who_says_nothing_is_let_go(short_home, site):
-    service = Service(site.gatekeeper, site.desk, site.console, hello_deadline_s=0.05)
+    service = Service(
+        site.gatekeeper, site.desk, OperatorDesks(site.console, None, None), hello_deadline_s=0.05
+    )
     served: list[asyncio.Task[None]] = []
 
     def connected(reader, writer):
@@ -275,7 +278,8 @@ async def test_an_agent_withdraws_and_asks_what_holds_for_it(site):
 
 async def test_the_operator_is_recorded_by_uid_and_login_name(site):
     await (await site.operator()).call("exec.approval.resolve", id="12345678", decision="deny", reason="no")
-    ((request_id, answer, reviewer, reason),) = site.console.seen
+    (review,) = site.console.seen
+    request_id, answer, reviewer, reason = (review.request_id, review.answer, review.reviewer, review.reason)
     assert (request_id, answer, reason) == ("12345678", "deny", "no")
     assert reviewer.channel == "cli"
     assert (reviewer.id, reviewer.name) == (str(os.getuid()), pwd.getpwuid(os.getuid()).pw_name)

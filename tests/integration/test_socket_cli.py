@@ -233,7 +233,7 @@ async def test_the_operator_decides_with_a_reason(site):
     ):
         status, out, _ = await site.sayso(*args)
         assert (status, out) == (0, b"Allowed once.\n")
-    assert [(seen[1], seen[3]) for seen in site.console.seen] == [
+    assert [(seen.answer, seen.reason) for seen in site.console.seen] == [
         ("allow-once", None),
         ("allow-always", None),
         ("deny", "no"),

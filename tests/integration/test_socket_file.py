@@ -10,13 +10,16 @@ import stat
 import pytest
 
 from adapters.ingress.unix_socket import UnixSocketIngress
+from core.desks import OperatorDesks
 from core.errors import StartError
 
 
 @pytest.fixture
 def make(site):
     def build(path, **options) -> UnixSocketIngress:
-        return UnixSocketIngress(path, site.gatekeeper, site.desk, site.console, **options)
+        return UnixSocketIngress(
+            path, site.gatekeeper, site.desk, OperatorDesks(site.console, None, None), **options
+        )
 
     return build
 

@@ -14,7 +14,8 @@ from adapters.channels.telegram.reading import ANONYMOUS, EDITED, FORWARDED, NOT
 from core.config import TelegramSettings
 from core.errors import DeliveryError, DeliveryRefused, DeliveryUnclear, NotPermitted, StartError
 from core.model.card import CardOutcome
-from core.model.chat import Notice, NoticeKind, Press, Reply, Typed
+from core.model.chat import Press, Reply, Typed
+from core.model.notice import Notice, NoticeKind
 from core.model.request import State
 from tests.platforms.telegram import faults
 
@@ -114,7 +115,7 @@ class TestCards:
         ref = await channel.post(make_card(), str(ops.id), NONCE)
         outcome = CardOutcome("exited with 0 after 1 s", 0, 1_000, "done", "")
         card = make_card(state=State.FINISHED, decided="allowed by ann", outcome=outcome)
-        await channel.update(card, str(ops.id), ref)
+        await channel.update(card, str(ops.id), ref, NONCE)
         (message,) = telegram_api.sent(ops)
         assert message.buttons == []
         assert "allowed by ann" in message.text
@@ -123,12 +124,12 @@ class TestCards:
     async def test_an_update_that_changes_nothing_is_fine(self, channel, ops, make_card):
         ref = await channel.post(make_card(), str(ops.id), NONCE)
         card = make_card(state=State.DENIED, decided="denied by ann")
-        await channel.update(card, str(ops.id), ref)
-        await channel.update(card, str(ops.id), ref)
+        await channel.update(card, str(ops.id), ref, NONCE)
+        await channel.update(card, str(ops.id), ref, NONCE)
 
     async def test_an_update_of_a_waiting_card_keeps_its_buttons(self, channel, telegram_api, ops, make_card):
         ref = await channel.post(make_card(), str(ops.id), NONCE)
-        await channel.update(make_card(reason="another reason"), str(ops.id), ref)
+        await channel.update(make_card(reason="another reason"), str(ops.id), ref, NONCE)
         (message,) = telegram_api.sent(ops)
         assert "another reason" in message.text
         assert message.button("Deny")["callback_data"] == f"d:{NONCE}"
@@ -140,9 +141,9 @@ class TestCards:
         await channel.close()
         again = make_channel()
         await again.open(chat_desk)
-        await again.update(make_card(reason="another reason"), str(ops.id), ref)
+        await again.update(make_card(reason="another reason"), str(ops.id), ref, NONCE)
         assert telegram_api.sent(ops)[0].buttons
-        await again.update(make_card(state=State.EXPIRED, decided="nobody answered"), str(ops.id), ref)
+        await again.update(make_card(state=State.EXPIRED, decided="nobody answered"), str(ops.id), ref, NONCE)
         await again.close()
         assert telegram_api.sent(ops)[0].buttons == []
         assert "nobody answered" in telegram_api.sent(ops)[0].text
@@ -189,9 +190,9 @@ class TestDelivery:
         card = make_card(state=State.DENIED, decided="denied by ann")
         telegram_api.misbehave("editMessageText", faults.drop_after())
         with pytest.raises(DeliveryError) as caught:
-            await channel.update(card, str(ops.id), ref)
+            await channel.update(card, str(ops.id), ref, NONCE)
         assert type(caught.value) is DeliveryError
-        await channel.update(card, str(ops.id), ref)
+        await channel.update(card, str(ops.id), ref, NONCE)
 
     async def test_without_a_connection_nothing_was_sent(self, channel, telegram_api, ops, make_card):
         await telegram_api.stop()
@@ -214,16 +215,16 @@ class TestDelivery:
         ref = await channel.post(make_card(), str(ops.id), NONCE)
         telegram_api.misbehave("editMessageText", faults.edit_not_found())
         with pytest.raises(DeliveryRefused, match="to edit not found"):
-            await channel.update(make_card(state=State.DENIED), str(ops.id), ref)
+            await channel.update(make_card(state=State.DENIED), str(ops.id), ref, NONCE)
         with pytest.raises(DeliveryRefused):
-            await channel.update(make_card(state=State.DENIED), str(ops.id), "rubbish")
+            await channel.update(make_card(state=State.DENIED), str(ops.id), "rubbish", NONCE)
 
     async def test_a_group_that_moved_is_followed(self, channel, telegram_api, ann, make_card, chat_desk):
         group = telegram_api.new_group("Old", ann)
         ref = await channel.post(make_card(), str(group.id), NONCE)
         new = telegram_api.migrate(group)
         with pytest.raises(DeliveryRefused, match="stayed behind"):
-            await channel.update(make_card(state=State.DENIED), str(group.id), ref)
+            await channel.update(make_card(state=State.DENIED), str(group.id), ref, NONCE)
         await channel.post(make_card(), str(group.id), NONCE)
         (message,) = telegram_api.sent(new)
         await telegram_api.answer_to(telegram_api.press(message, "Deny", ann))

@@ -185,7 +185,9 @@ async def test_a_card_decided_elsewhere_cannot_be_answered_and_the_next_one_is_s
     channel, asked, tty, desk, make_card
 ) -> None:
     await channel.post(desk.ask(make_card(request_id="7" * 32, command="/usr/bin/next")), "", "")
-    await channel.update(desk.settle(asked.request_id, State.DENIED, "denied by bob"), "", asked.request_id)
+    await channel.update(
+        desk.settle(asked.request_id, State.DENIED, "denied by bob"), "", asked.request_id, ""
+    )
     shown = await tty.read("/usr/bin/next")
     assert "denied by bob" in shown
     assert "/usr/bin/next" in shown
@@ -205,7 +207,7 @@ async def test_at_the_end_of_input_it_says_once_that_it_asks_no_more(channel, tt
     assert said.count("asks here no more") == 1
     card = desk.ask(make_card())
     ref = await channel.post(card, "", "")
-    await channel.update(desk.settle(card.request_id, State.DENIED, "denied by bob"), "", ref)
+    await channel.update(desk.settle(card.request_id, State.DENIED, "denied by bob"), "", ref, "")
     assert await tty.read() == ""
 
 

@@ -472,7 +472,9 @@ async def test_events_begin_with_all_that_is_and_go_on_with_what_changes(
         first = await next_event(response)
         assert first["event"] == "state"
         assert [one["id"] for one in json.loads(first["data"])["waiting"]] == [card.request_id]
-        await channel.update(desk.settle(card.request_id, State.DENIED, "denied by ann"), "", card.request_id)
+        await channel.update(
+            desk.settle(card.request_id, State.DENIED, "denied by ann"), "", card.request_id, ""
+        )
         second = await next_event(response)
         data = json.loads(second["data"])
         assert (second["event"], data["waits"]) == ("card", False)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 
 from telegram import Bot, BotCommand, InlineKeyboardMarkup
 from telegram.error import ChatMigrated, InvalidToken, TelegramError
@@ -24,12 +23,11 @@ from adapters.channels.telegram.webhook import Webhook
 from core.config import TelegramSettings
 from core.errors import DeliveryError, DeliveryRefused, StartError
 from core.model.card import Card
-from core.model.chat import Notice
+from core.model.notice import Notice
 from core.ports import ChatDesk, Clock
 
 _PUBLIC_API = "https://api.telegram.org"
 _CONNECT_S, _READ_S = 10.0, 20.0
-_MOST_BUTTONS = 2_000
 _BAD_TOKEN = (
     "channels.telegram.token: Telegram does not accept it; copy the token that @BotFather shows for the bot "  # noqa: S105 - words about a token
     "(/mybots, API Token) to where the configuration reads it from"
@@ -49,7 +47,6 @@ class TelegramChannel:
         self._proxies = base_url is None
         self._health = Health()
         self._places = Places()
-        self._nonces: OrderedDict[MessageRef, str] = OrderedDict()
         self._bot: Bot | None = None
         self._intake: Intake | None = None
         self._poller: Poller | None = None
@@ -80,19 +77,12 @@ class TelegramChannel:
     async def post(self, card: Card, place: str, nonce: str) -> str:
         """Send a card and return where it stands, as CHAT/MESSAGE."""
         rendered = render(card, self._clock.now())
-        ref = await self._sent(place, rendered.message, keyboard(card, nonce, view_first=rendered.elided))
-        self._nonces[ref] = nonce
-        if len(self._nonces) > _MOST_BUTTONS:
-            self._nonces.popitem(last=False)
-        return str(ref)
+        buttons = keyboard(card, nonce, view_first=rendered.elided)
+        return str(await self._sent(place, rendered.message, buttons))
 
-    async def update(self, card: Card, place: str, ref: str) -> None:  # noqa: ARG002 - the reference has the chat
+    async def update(self, card: Card, place: str, ref: str, nonce: str) -> None:  # noqa: ARG002 - one place, or the reference has it
         """Edit an earlier message; a decided card loses its buttons."""
         at = _readable(ref)
-        nonce = self._nonces.get(at, "")
-        if card.waits and not nonce:
-            # It still says what holds, and an edit without the nonce would take its buttons away.
-            return
         rendered = render(card, self._clock.now())
         buttons = keyboard(card, nonce, view_first=rendered.elided)
         try:
@@ -100,8 +90,6 @@ class TelegramChannel:
         except TelegramError as error:
             if not unchanged(error):
                 raise await self._failure(error, at.chat, posting=False) from error
-        if not card.waits:
-            self._nonces.pop(at, None)
 
     async def remove(self, place: str, ref: str) -> None:  # noqa: ARG002 - the reference has the chat
         """Delete an earlier message."""
@@ -111,7 +99,6 @@ class TelegramChannel:
         except TelegramError as error:
             if not gone(error):
                 raise await self._failure(error, at.chat, posting=False) from error
-        self._nonces.pop(at, None)
 
     async def notify(self, notice: Notice, place: str) -> None:
         """Send a message that asks nothing."""

@@ -14,7 +14,8 @@ from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 from adapters.channels.telegram.text import LONGEST, Message, Text, fit, visible
 from core.display import Elided, time_left
 from core.model.card import Card
-from core.model.chat import Notice, NoticeKind, Verb
+from core.model.chat import Verb
+from core.model.notice import Notice, NoticeKind
 from core.model.request import State
 
 _COMMAND_ASKED, _COMMAND_ASKED_LINES = 1_700, 30

@@ -12,7 +12,7 @@ from adapters.channels.terminal.render import Style, card_text, decided_text, li
 from core.display import safe
 from core.errors import SaysoError, StartError
 from core.model.card import Card
-from core.model.chat import Notice
+from core.model.notice import Notice
 from core.model.principal import Reviewer
 from core.model.request import Answer, Review
 from core.ports import ChatDesk, Clock, ReviewDesk
@@ -81,7 +81,7 @@ class TerminalChannel:
             self._say(f"· {card.short_id} waits too, {len(self._waiting)} in all; list shows them")
         return card.request_id
 
-    async def update(self, card: Card, place: str, ref: str) -> None:
+    async def update(self, card: Card, place: str, ref: str, nonce: str) -> None:  # noqa: ARG002 - one place, or the reference has it
         """Tell what became of a card, and ask about the next one."""
         if card.waits:
             await self.post(card, place, "")

@@ -14,7 +14,7 @@ from adapters.channels.web.pages import Pages
 from core.config import WebSettings
 from core.errors import StartError
 from core.model.card import Card
-from core.model.chat import Notice
+from core.model.notice import Notice
 from core.ports import ChatDesk, Clock, CredentialStore
 
 _LARGEST_FORM = 16 * 1024
@@ -81,7 +81,7 @@ class WebChannel:
         self._hub.publish(card)
         return card.request_id
 
-    async def update(self, card: Card, place: str, ref: str) -> None:  # noqa: ARG002 - as above
+    async def update(self, card: Card, place: str, ref: str, nonce: str) -> None:  # noqa: ARG002 - one place, or the reference has it
         """Show on every open page what the card says now."""
         self._hub.publish(card)
 

@@ -10,7 +10,7 @@ from core.approvals import lifecycle
 from core.approvals.herald import MOST_IN_WINDOW, MOST_WINDOWS, WINDOW_MS, Addresses, Measure
 from core.approvals.notices import Spot, destinations, notices_for, repeats, security_notice, summed_up
 from core.config import NoticeSettings
-from core.model.chat import NoticeKind
+from core.model.notice import NoticeKind
 from core.model.plan import RunResult, RunStatus
 from core.model.principal import Reviewer
 from core.model.request import Answer, AuditEvent, Change, Copy, Review, State

@@ -14,7 +14,7 @@ from telegram import MessageEntity
 from adapters.channels.telegram.render import keyboard, notice_message, render, reply_message
 from adapters.channels.telegram.text import LONGEST, Text, fit, shorten, units, visible
 from core.model.card import Card, CardOutcome
-from core.model.chat import Notice, NoticeKind
+from core.model.notice import Notice, NoticeKind
 from core.model.request import State
 from tests.platforms.telegram.text import linked
 
@@ -119,6 +119,8 @@ def card_of(text: str, **changes: object) -> Card:
         env=((text, text),),
         always=(text,),
         always_why=None,
+        durations=(900_000, 3_600_000),
+        denies_always=True,
         created_at=NOW,
         deadline=NOW + 120_000,
     )

@@ -1,0 +1,134 @@
+"""What answers left standing: permissions for a time, and deny rules."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import asdict
+from typing import Any
+
+from adapters.stores.codec import load_reviewer, path_bytes
+from adapters.stores.learned import learned_by
+from adapters.stores.part import Part
+from adapters.stores.record import append_events
+from core.model.request import AuditEvent, Request
+from core.model.standing import DenyRule, Remembered, StandingPermission
+
+_PERMIT = """
+    INSERT INTO permissions
+        (request_id, agent, session, binding, command, given_by, given_at, expires_at, max_uses)
+    VALUES (:id, :agent, :session, :binding, :command, :given_by, :given_at, :expires_at, :max_uses)
+"""
+_FORBID = """
+    INSERT INTO deny_rules (request_id, agent, command, given_by, given_at, reason)
+    VALUES (:id, :agent, :command, :given_by, :given_at, :reason)
+"""
+_COUNTS = "ended_at IS NULL AND expires_at > :now AND (max_uses IS NULL OR uses < max_uses)"
+_USE = f"""
+    UPDATE permissions SET uses = uses + 1
+    WHERE request_id = :id AND agent = :agent AND binding = :binding AND {_COUNTS}
+"""  # noqa: S608 - its parts are constants
+_PERMISSIONS = """
+    SELECT request_id, agent, session, binding, command, given_by, given_at, expires_at, max_uses, uses
+    FROM permissions
+"""
+_DENY_RULES = """
+    SELECT request_id, agent, command, given_by, given_at, reason FROM deny_rules WHERE ended_at IS NULL
+"""
+_SEEN = "SELECT 1 FROM requests WHERE person_allowed = 1 AND agent = ? AND binding = ? LIMIT 1"
+
+
+def permit(connection: sqlite3.Connection, permission: StandingPermission) -> None:
+    """Keep a permission inside the transaction that is open."""
+    row = asdict(permission) | {"given_by": json.dumps(asdict(permission.given_by))}
+    row["command"] = path_bytes(permission.command)
+    connection.execute(_PERMIT, row)
+
+
+def forbid(connection: sqlite3.Connection, rule: DenyRule) -> None:
+    """Keep a deny rule inside the transaction that is open."""
+    row = asdict(rule) | {"given_by": json.dumps(asdict(rule.given_by)), "command": path_bytes(rule.command)}
+    connection.execute(_FORBID, row)
+
+
+def use_permission(connection: sqlite3.Connection, request: Request) -> bool:
+    """Use the request's permission once; False where it no longer counts at the time of the request."""
+    values = {
+        "id": request.permission,
+        "agent": request.call.agent,
+        "binding": request.binding.digest,
+        "now": request.created_at,
+    }
+    return connection.execute(_USE, values).rowcount == 1
+
+
+def _permission(row: tuple[Any, ...]) -> StandingPermission:
+    request_id, agent, session, binding, command, given_by, *times = row
+    who = load_reviewer(given_by)
+    return StandingPermission(request_id, agent, session, binding, _text(command), who, *times)
+
+
+def _deny_rule(row: tuple[Any, ...]) -> DenyRule:
+    request_id, agent, command, given_by, given_at, reason = row
+    return DenyRule(request_id, agent, _text(command), load_reviewer(given_by), given_at, reason)
+
+
+def _text(command: bytes) -> str:
+    return command.decode("utf-8", "surrogatepass")
+
+
+class SqliteStanding(Part):
+    """StandingStore over SQLite."""
+
+    async def remembered(self, agent: str, binding: str, now: int) -> Remembered:
+        """Return, as of one moment, all that earlier answers mean for a call with this binding."""
+        values = {"agent": agent, "binding": binding, "now": now}
+        of_binding = (
+            f"{_PERMISSIONS} WHERE agent = :agent AND binding = :binding AND {_COUNTS} "
+            "ORDER BY expires_at DESC LIMIT 1"
+        )
+        rules_of_agent = f"{_DENY_RULES} AND agent = ? ORDER BY given_at"
+
+        def work(connection: sqlite3.Connection) -> Remembered:
+            permission = connection.execute(of_binding, values).fetchone()
+            rules = connection.execute(rules_of_agent, (agent,)).fetchall()
+            return Remembered(
+                learned_by(connection, agent),
+                tuple(map(_deny_rule, rules)),
+                _permission(permission) if permission else None,
+                connection.execute(_SEEN, (agent, binding)).fetchone() is not None,
+                bool(connection.execute("SELECT locked FROM meta").fetchone()[0]),
+            )
+
+        return await self._database.read(work)
+
+    async def permissions(self, now: int) -> tuple[StandingPermission, ...]:
+        """Return the permissions that still count, oldest first."""
+        sql = f"{_PERMISSIONS} WHERE {_COUNTS} ORDER BY given_at, request_id"
+        rows = await self._database.read(lambda connection: connection.execute(sql, {"now": now}).fetchall())
+        return tuple(map(_permission, rows))
+
+    async def end_permission(self, permission_id: str, event: AuditEvent) -> bool:
+        """End a permission; False where none with this full id counts."""
+        sql = f"UPDATE permissions SET ended_at = :now WHERE request_id = :id AND {_COUNTS}"  # noqa: S608 - constants
+        return await self._end(sql, permission_id, event)
+
+    async def deny_rules(self) -> tuple[DenyRule, ...]:
+        """Return the deny rules that count, oldest first."""
+        sql = f"{_DENY_RULES} ORDER BY given_at, request_id"
+        rows = await self._database.read(lambda connection: connection.execute(sql).fetchall())
+        return tuple(map(_deny_rule, rows))
+
+    async def revoke_deny_rule(self, rule_id: str, event: AuditEvent) -> bool:
+        """Revoke a deny rule; False where none with this full id counts."""
+        sql = "UPDATE deny_rules SET ended_at = :now WHERE request_id = :id AND ended_at IS NULL"
+        return await self._end(sql, rule_id, event)
+
+    async def _end(self, sql: str, answer_id: str, event: AuditEvent) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            if connection.execute(sql, {"id": answer_id, "now": event.at}).rowcount != 1:
+                return False
+            append_events(connection, (event,))
+            return True
+
+        return await self._database.write(work)
