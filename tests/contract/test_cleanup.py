@@ -77,7 +77,7 @@ class Chat:
         self._note("post", card.state)
         return "7"
 
-    async def update(self, card, _place, ref):
+    async def update(self, card, _place, ref, _nonce):
         self._note("update", card.state, ref)
 
     async def remove(self, _place, ref):

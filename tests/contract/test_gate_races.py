@@ -84,7 +84,7 @@ async def test_a_lock_between_the_decision_and_the_start_lets_nothing_run(make_s
 async def test_a_lock_between_a_yes_and_the_start_lets_nothing_run(make_system, meddled):
     system = make_system(through=meddled)
     request_id, task = await asked(system)
-    once("locked", meddled, lambda: locking(system), when="after")
+    once("remembered", meddled, lambda: locking(system), when="after")
     await system.console.resolve(Review(request_id, Answer.ALLOW_ONCE, ALICE))
     outcome = await soon(task)
     assert outcome.status is not Status.FINISHED
@@ -425,7 +425,7 @@ class ListChannel:
         self.posted.set()
         return "1"
 
-    async def update(self, _card, _place, _ref):
+    async def update(self, _card, _place, _ref, _nonce):
         """Nothing to note."""
 
 

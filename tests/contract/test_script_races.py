@@ -13,6 +13,7 @@ from core.model.decision import Effect
 from core.model.outcome import Status
 from core.model.plan import RunOrder
 from core.model.request import Answer, Review
+from core.model.standing import Remembered
 from core.shell.render import run_argv
 from tests.core_system import ALICE, CONFIG, Noting, exec_call
 
@@ -81,9 +82,10 @@ async def test_what_always_left_does_not_count_for_a_script_that_appeared_since(
     call = exec_call("bash", "build.sh")
     case, verdict = await system.gate.consider(call)
     learned = verdict.always.entries
+    remembered = Remembered(learned)
     assert learned
-    assert system.judge.verdict(case, learned).effect is Effect.ALLOW
+    assert system.judge.verdict(case, remembered).effect is Effect.ALLOW
     (tmp_path / "build.sh").write_text("echo written by the agent\n")
     case = system.judge.examine(call)
-    assert system.judge.verdict(case, learned).effect is Effect.ASK
+    assert system.judge.verdict(case, remembered).effect is Effect.ASK
     assert not system.judge.fallback_allows(case, learned)

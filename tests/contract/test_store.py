@@ -1,6 +1,6 @@
 """What every Store keeps and promises.
 
-That is: RequestStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore and LockStore.
+That is: RequestStore, StandingStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore and LockStore.
 """
 
 from __future__ import annotations
