@@ -8,7 +8,7 @@ from typing import Protocol
 from core.model.allowlist import AllowlistEntry
 from core.model.card import Card
 from core.model.chat import Press, Reply, Typed
-from core.model.command import Executable, FileIdentity, Placement
+from core.model.command import Executable, FileIdentity, Placement, RealPath
 from core.model.notice import Notice
 from core.model.pairing import PairedPerson
 from core.model.plan import RunOrder, RunResult
@@ -52,6 +52,18 @@ class Resolver(Protocol):
 
     def real_directory(self, path: str) -> str | None:
         """Return the real path of an existing directory, or None."""
+        ...
+
+    def real_path(self, path: str) -> RealPath | None:
+        """Follow an absolute path through every link as far as it exists; None where that cannot be told."""
+        ...
+
+
+class NameResolver(Protocol):
+    """Looks up host names, so that deciding need not."""
+
+    def addresses(self, host: str) -> tuple[str, ...]:
+        """Return every address of a name, IPv4 and IPv6, in canonical form; empty where there is none in time."""
         ...
 
 

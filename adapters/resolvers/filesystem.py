@@ -9,7 +9,7 @@ import posixpath
 import stat
 from collections.abc import Iterator, Sequence
 
-from core.model.command import Executable, FileIdentity
+from core.model.command import Executable, FileIdentity, RealPath
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
@@ -42,6 +42,16 @@ class FilesystemResolver:
         try:
             real = posixpath.realpath(path, strict=True)
             return real if path.startswith("/") and stat.S_ISDIR(_status(real).st_mode) else None
+        except (OSError, ValueError):
+            return None
+
+    def real_path(self, path: str) -> RealPath | None:
+        """Follow an absolute path through every link as far as it exists; None where that cannot be told."""
+        if not path.startswith("/") or "\0" in path:
+            return None
+        try:
+            real = posixpath.realpath(path)
+            return _seen(real)
         except (OSError, ValueError):
             return None
 
@@ -78,6 +88,18 @@ class FilesystemResolver:
                 return None
             content = file.read(self._hash_limit + 1)
         return hashlib.sha256(content).hexdigest() if len(content) == seen.st_size else None
+
+
+def _seen(real: str) -> RealPath | None:
+    try:
+        status = os.lstat(real)
+    except FileNotFoundError:
+        return RealPath(real, "missing")
+    if stat.S_ISLNK(status.st_mode):
+        return None  # a loop of links, which realpath leaves as it is
+    if stat.S_ISREG(status.st_mode):
+        return RealPath(real, "file", status.st_size)
+    return RealPath(real, "directory" if stat.S_ISDIR(status.st_mode) else "other")
 
 
 def _places(name: str, path: Sequence[str], cwd: str) -> Iterator[str]:

@@ -31,7 +31,10 @@ class CommandText:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool name with arguments, from an authenticated agent in one of its sessions."""
+    """A tool name with arguments, from an authenticated agent in one of its sessions.
+
+    `cwd` is what relative paths in `args` start from; absolute, or None for the session's workspace.
+    """
 
     tool: str
     session: SessionKey
@@ -39,6 +42,7 @@ class ToolCall:
     command: CommandText | None = None
     args: Mapping[str, Any] = field(default_factory=dict)
     elevated: str | None = None
+    cwd: str | None = None
 
     @property
     def agent(self) -> str:

@@ -39,6 +39,18 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class RealPath:
+    """Where a path leads once every link is followed; the last parts need not exist.
+
+    `kind` is `file`, `directory`, `other`, or `missing`; `size` (bytes) is set for files.
+    """
+
+    path: str
+    kind: str
+    size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FileIdentity:
     """What tells one file from another that took its place; sha256 where the agent could write it."""
 

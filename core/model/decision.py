@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+from typing import Any
 
 
 class Effect(IntEnum):
@@ -32,6 +33,24 @@ class Obligation(StrEnum):
 
     NEVER_REMEMBER = "never-remember"  # a yes counts once; "always" is not offered
     NO_FALLBACK = "no-fallback"  # a timeout may not turn this into a yes
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A term of a yes that whoever carries the call out must keep: its kind, and plain JSON values.
+
+    `connect-to` {host, addresses}: connect to these addresses alone; `judge-redirects` {}: have each redirect
+    judged as a call of its own; `no-redirects` {}; `max-response-bytes` {bytes};
+    `max-size-bytes` {path, bytes};
+    `real-path` {path, realPath}: this is the file that was judged.
+    """
+
+    kind: str
+    values: tuple[tuple[str, Any], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Give one row of `constraints`."""
+        return {"kind": self.kind, **dict(self.values)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,15 @@ from typing import Any
 
 from core.model.allowlist import AlwaysOffer
 from core.model.command import CommandFacts, Placement
-from core.model.decision import Decision, Effect, Obligation
+from core.model.decision import Constraint, Decision, Effect, Obligation
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`decision` is the strictest of `trace`; `satisfied_by` names per segment what admitted it.
 
-    `permission` is the id of the standing permission by which a question became an allow.
+    `permission` is the id of the standing permission by which a question became an allow. `constraints` are
+    terms of a yes for whoever carries the call out.
     """
 
     decision: Decision
@@ -24,6 +25,7 @@ class Verdict:
     satisfied_by: tuple[str | None, ...] = ()
     always: AlwaysOffer = AlwaysOffer()
     permission: str | None = None
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def effect(self) -> Effect:
@@ -40,6 +42,7 @@ class Verdict:
             **self.decision.to_json(),
             "placement": self.placement.value,
             "trace": [decision.to_json() for decision in self.trace],
+            "constraints": [constraint.to_json() for constraint in self.constraints],
             "canonical": self.facts.canonical if self.facts else None,
             "facts": self.facts.to_json(self.satisfied_by) if self.facts else None,
             "always": {

@@ -1,0 +1,1 @@
+"""Layer 1, second half: may this tool be used with these arguments? (text 002 §15)."""
