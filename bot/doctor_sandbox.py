@@ -27,7 +27,7 @@ from core.approvals.binding import bind
 from core.config import SandboxOverrides, Scope
 from core.errors import RunError
 from core.judge import Site
-from core.model.command import Executable, FileIdentity, Placement
+from core.model.command import Executable, FileIdentity, Placement, RealPath
 from core.model.plan import BoundCommand, RunOrder, RunResult, SandboxPlan
 from core.model.session import SessionKey
 from core.sandbox.plan import plan_for, visible
@@ -73,6 +73,9 @@ class _NoPrograms:
     def file(self, path: str) -> FileIdentity | None:
         del path
         return None
+
+    def real_path(self, path: str) -> RealPath | None:
+        """Know none."""
 
     def real_directory(self, path: str) -> str | None:
         return path

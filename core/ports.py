@@ -63,7 +63,7 @@ class NameResolver(Protocol):
     """Looks up host names, so that deciding need not."""
 
     def addresses(self, host: str) -> tuple[str, ...]:
-        """Return every address of a name, IPv4 and IPv6, in canonical form; empty where there is none in time."""
+        """Return every address of a name, IPv4 and IPv6, canonical; empty where there is none in time."""
         ...
 
 
