@@ -69,7 +69,9 @@ class World:
             store,
             clock,
             NoticeSettings.model_validate(settings),
-            Addresses(["telegram"], lambda _channel, to: to, {("telegram", "-100"), ("telegram", "-7")}),
+            Addresses(
+                ["telegram"], lambda _channel, to: to, lambda: {("telegram", "-100"), ("telegram", "-7")}
+            ),
             ("hunter2",),
         )
         self.ledger.on_commit.append(self.herald.hear)

@@ -210,7 +210,7 @@ def only_digits(_channel, to):
 
 
 class TestAddresses:
-    addresses = Addresses(("web", "terminal", "telegram"), only_digits, {("telegram", "7")})
+    addresses = Addresses(("web", "terminal", "telegram"), only_digits, lambda: {("telegram", "7")})
 
     def test_a_session_has_the_chat_in_its_key(self):
         assert self.addresses.own(SessionKey("main", "telegram", "7")) == Spot("telegram", "7")
