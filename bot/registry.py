@@ -10,17 +10,19 @@ from adapters.channels.terminal.adapter import TerminalChannel
 from adapters.channels.terminal.identity import local_reviewer
 from adapters.channels.web.adapter import WebChannel
 from core.config import Config
+from core.desks import PermissionDesk
 from core.errors import StartError
 from core.ports import Channel, Clock, Store
 
-Factory = Callable[[Config, Store, Clock], Channel | None]
+Factory = Callable[[Config, Store, PermissionDesk, Clock], Channel | None]
 
 
-def _web(config: Config, store: Store, clock: Clock) -> Channel | None:
-    return WebChannel(config.channels.web, store, clock) if config.channels.web.enabled else None
+def _web(config: Config, store: Store, permissions: PermissionDesk, clock: Clock) -> Channel | None:
+    settings = config.channels.web
+    return WebChannel(settings, store, permissions, clock) if settings.enabled else None
 
 
-def _terminal(config: Config, _store: Store, clock: Clock) -> Channel | None:
+def _terminal(config: Config, _store: Store, _permissions: PermissionDesk, clock: Clock) -> Channel | None:
     if config.channels.terminal.enabled == "never" or not _has_terminal():
         return None
     return TerminalChannel(sys.stdin.fileno(), sys.stdout, clock, local_reviewer())
@@ -30,7 +32,7 @@ def _has_terminal() -> bool:
     return sys.stdin is not None and not sys.stdin.closed and os.isatty(sys.stdin.fileno())
 
 
-def _telegram(config: Config, _store: Store, clock: Clock) -> Channel | None:
+def _telegram(config: Config, _store: Store, _permissions: PermissionDesk, clock: Clock) -> Channel | None:
     settings = config.channels.telegram
     if settings is None or not settings.enabled:
         return None
@@ -73,7 +75,7 @@ def check_targets(config: Config) -> None:
                 raise StartError(f"approvals.{name}.targets[{index}].to: {error}") from None
 
 
-def channels(config: Config, store: Store, clock: Clock) -> list[Channel]:
+def channels(config: Config, store: Store, permissions: PermissionDesk, clock: Clock) -> list[Channel]:
     """Make every channel that the configuration turns on."""
-    made = (factory(config, store, clock) for factory in CHANNELS.values())
+    made = (factory(config, store, permissions, clock) for factory in CHANNELS.values())
     return [channel for channel in made if channel is not None]

@@ -65,7 +65,8 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     store = await stack.enter_async_context(open_store(home.database))
     credentials = await _credentials(loaded, store, clock, home)
     registry.check_targets(config)
-    channels = registry.channels(config, store, clock)
+    permissions = Permissions(store, clock, loaded.secrets)
+    channels = registry.channels(config, store, permissions, clock)
     ledger = Ledger(store, cleaned_up if config.approvals.exec.cleanup_after_resolve else as_is)
     stack.push_async_callback(ledger.close)
 
@@ -99,7 +100,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     await stack.enter_async_context(_task(approvals.keep_deadlines(gate.fallback), "deadlines"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
 
-    desks = OperatorDesks(console, Permissions(store, clock), pairing)
+    desks = OperatorDesks(console, permissions, pairing)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)

@@ -20,6 +20,7 @@ from core.config import TelegramSettings, WebSettings
 from core.errors import DeliveryRefused
 from core.model.principal import Reviewer
 from core.model.request import Answer
+from tests.permission_desk import MemoryPermissions
 from tests.platforms.telegram.server import BotApi
 from tests.platforms.telegram.text import part
 
@@ -154,7 +155,7 @@ class OnWeb:
 
     async def open(self):
         self.signed_in = False
-        self.channel = WebChannel(WebSettings(port=0), self.logins, self.clock)
+        self.channel = WebChannel(WebSettings(port=0), self.logins, MemoryPermissions(), self.clock)
         await self.channel.open(self.desk)
 
     async def post(self, card):
@@ -193,7 +194,8 @@ class OnWeb:
     async def answer(self, card, answer):
         html = await self.html()
         csrf = re.search(r'name="csrf" value="([0-9a-f]{64})"', html)[1]
-        data = {"answer": answer.value, "csrf": csrf}
+        value = f"allow-for:{card.durations[0]}" if answer is Answer.ALLOW_FOR else answer.value
+        data = {"answer": value, "csrf": csrf}
         url = f"{self.origin}/request/{card.request_id}/decide"
         async with self.session.post(url, data=data, headers={"Origin": self.origin}) as response:
             return page_of(await response.text()).text
@@ -215,7 +217,13 @@ class OnWeb:
 class OnTerminal:
     """A real pseudo-terminal, read and typed at from its other side."""
 
-    letters = {Answer.ALLOW_ONCE: "a", Answer.ALLOW_ALWAYS: "A", Answer.DENY: "d"}  # noqa: RUF012 - never changed
+    letters = {  # noqa: RUF012 - never changed
+        Answer.ALLOW_ONCE: "a",
+        Answer.ALLOW_FOR: "f 15m",
+        Answer.ALLOW_ALWAYS: "A",
+        Answer.DENY: "d",
+        Answer.DENY_ALWAYS: "D",
+    }
     reviewer = Reviewer("terminal", "1000", "ann")
     refuses_unknown = nullcontext()
 

@@ -15,7 +15,12 @@ from core.model.plan import Binding
 from core.model.request import Request, RequestKind, State
 from core.model.session import SessionKey
 
-pytest_plugins = ("tests.channel_desk", "tests.core_system", "tests.platforms.telegram.plugin")
+pytest_plugins = (
+    "tests.channel_desk",
+    "tests.core_system",
+    "tests.permission_desk",
+    "tests.platforms.telegram.plugin",
+)
 
 
 class ManualClock:

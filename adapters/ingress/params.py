@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, Valid
 from pydantic.alias_generators import to_camel
 
 from adapters.ingress.jsonrpc import Code, RpcError
+from core.approvals import commands
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.principal import Claims, Reviewer
 from core.model.request import Answer, Review
@@ -221,8 +222,8 @@ class Resolve(Params):
 
     def review(self, reviewer: Reviewer) -> Review:
         """Make it the answer of this person."""
-        answer = Answer(self.decision)
-        return Review(self.id, answer, reviewer, self.reason, self.for_ms, self.max_uses)
+        safe = commands.reason(self.reason) if self.reason else None
+        return Review(self.id, Answer(self.decision), reviewer, safe, self.for_ms, self.max_uses)
 
 
 class Listing(Params):

@@ -140,7 +140,7 @@ _SAYSO_FORM = "Write /sayso status, /sayso lock or /sayso help."
 _PAIR_FORM = "Write /pair and the code that the operator gave you."
 
 
-class _FormError(Exception):
+class _FormError(ValueError):
     """What is wrong with a command, in a sentence."""
 
 
@@ -280,7 +280,11 @@ def _low(word: str) -> str:
 
 
 def _duration(words: list[str]) -> int:
-    word = words.pop(0) if words else ""
+    return duration_ms(words.pop(0) if words else "")
+
+
+def duration_ms(word: str) -> int:
+    """Read a time such as 30m; raises ValueError with a sentence that names the value and the rule."""
     found = _DURATION.fullmatch(_low(word))
     if found is None:
         raise _FormError(f"`for` needs a time such as 30s, 30m, 2h or 1d{_after_it(word)}.")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from core.display import safe
 from core.errors import UnknownRequest
 from core.model.principal import Reviewer
 from core.model.request import AuditEvent
@@ -14,17 +16,18 @@ MIN_PREFIX = 8
 
 
 class Permissions:
-    """Lists permissions and deny rules, and ends them."""
+    """Lists permissions and deny rules, and ends them; configured secrets are masked by value."""
 
-    def __init__(self, store: StandingStore, clock: Clock) -> None:
+    def __init__(self, store: StandingStore, clock: Clock, secrets: Sequence[str] = ()) -> None:
         self._store = store
         self._clock = clock
+        self._masked = tuple(secrets)
 
     async def standing(self) -> list[dict[str, Any]]:
         """List permissions and deny rules that count, oldest first."""
         allowed = [_permission(one) for one in await self._store.permissions(self._clock.now())]
         denied = [_deny_rule(one) for one in await self._store.deny_rules()]
-        return sorted(allowed + denied, key=lambda row: row["givenAt"])
+        return sorted(map(self._shown, allowed + denied), key=lambda row: row["givenAt"])
 
     async def revoke(self, answer_id: str, reviewer: Reviewer) -> dict[str, Any]:
         """End one, by a unique prefix of its id; raises UnknownRequest where there is no such one."""
@@ -41,6 +44,11 @@ class Permissions:
         if not ended:
             raise _unknown(answer_id)
         return {"id": row["id"], "text": text}
+
+    def _shown(self, row: dict[str, Any]) -> dict[str, Any]:
+        command = safe(row["command"], secrets=self._masked, multiline=True)
+        reason = safe(row["reason"], secrets=self._masked) if row["reason"] else None
+        return {**row, "command": command, "reason": reason}
 
     async def _find(self, prefix: str) -> dict[str, Any]:
         if len(prefix) < MIN_PREFIX:

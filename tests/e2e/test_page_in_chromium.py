@@ -50,8 +50,8 @@ def clock():
 
 
 @pytest.fixture
-async def channel(clock, logins, desk):
-    channel = WebChannel(WebSettings(port=0), logins, clock)
+async def channel(clock, logins, desk, permissions):
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
     await channel.open(desk)
     desk.changed = channel._hub.publish
     yield channel
@@ -171,7 +171,7 @@ async def test_an_update_keeps_what_is_typed_and_where_the_cursor_is(
 ) -> None:
     await live(signed_in)
     await show(channel, desk, make_card())
-    field = signed_in.get_by_label(re.compile("Reason for denying"))
+    field = signed_in.get_by_label(re.compile("Reason, optional"))
     await field.fill("half a sen")
     await show(channel, desk, make_card(reason="the reason has changed"))
     await expect(signed_in.locator(".card")).to_contain_text("the reason has changed")
@@ -226,14 +226,14 @@ async def test_the_page_works_without_javascript(browser, channel, desk, make_ca
 
 
 async def test_a_lost_connection_is_told_and_mends_itself(
-    signed_in, channel, clock, logins, desk, make_card
+    signed_in, channel, clock, logins, desk, permissions, make_card
 ) -> None:
     await live(signed_in)
     port = int(channel.address.rstrip("/").rsplit(":", 1)[1])
     await channel.close()
     await expect(signed_in.get_by_role("alert")).to_contain_text("Connection lost")
     desk.ask(make_card(command="/usr/bin/after-the-restart"))
-    again = WebChannel(WebSettings(port=port), logins, clock)
+    again = WebChannel(WebSettings(port=port), logins, permissions, clock)
     await again.open(desk)
     try:
         await expect(signed_in.locator(".card")).to_contain_text("after-the-restart", timeout=15_000)

@@ -50,8 +50,8 @@ class Visitor:
 
 
 @pytest.fixture
-async def channel(clock, logins, desk):
-    channel = WebChannel(WebSettings(port=0, hosts=("sayso.example.org",)), logins, clock)
+async def channel(clock, logins, desk, permissions):
+    channel = WebChannel(WebSettings(port=0, hosts=("sayso.example.org",)), logins, permissions, clock)
     await channel.open(desk)
     yield channel
     await channel.close()
@@ -287,10 +287,10 @@ async def test_without_a_live_login_nothing_is_decided(stranger, desk, card) -> 
 
 
 async def test_a_login_survives_a_restart_and_ends_with_its_time(
-    channel, visitor, clock, logins, desk
+    channel, visitor, clock, logins, desk, permissions
 ) -> None:
     await channel.close()
-    again = WebChannel(WebSettings(port=0), logins, clock)
+    again = WebChannel(WebSettings(port=0), logins, permissions, clock)
     await again.open(desk)
     try:
         visitor.origin = again.address.rstrip("/")
@@ -408,13 +408,13 @@ async def test_the_answer_is_told_once_after_a_plain_form(visitor, card) -> None
 
 
 async def test_a_store_that_fails_lets_nobody_in_and_tells_strangers_nothing(
-    clock, desk, logins, card
+    clock, desk, logins, permissions, card
 ) -> None:
     async def broken(_digest, _now):
         raise StoreError("disk I/O error in /srv/secret/place")
 
     logins.login_valid = broken
-    channel = WebChannel(WebSettings(port=0), logins, clock)
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
     await channel.open(desk)
     visitor = Visitor(channel)
     try:
@@ -430,23 +430,25 @@ async def test_a_store_that_fails_lets_nobody_in_and_tells_strangers_nothing(
 # Starting and stopping
 
 
-async def test_a_taken_port_is_a_start_error_that_says_what_to_do(channel, clock, logins, desk) -> None:
+async def test_a_taken_port_is_a_start_error_that_says_what_to_do(
+    channel, clock, logins, desk, permissions
+) -> None:
     port = int(channel.address.rstrip("/").rsplit(":", 1)[1])
-    second = WebChannel(WebSettings(port=port), logins, clock)
+    second = WebChannel(WebSettings(port=port), logins, permissions, clock)
     with pytest.raises(StartError, match=rf"channels\.web\.port {port} is taken by another program: set"):
         await second.open(desk)
     await second.close()
 
 
-async def test_an_address_of_another_machine_is_a_start_error(clock, logins, desk) -> None:
-    channel = WebChannel(WebSettings(host="192.0.2.1", port=0), logins, clock)
+async def test_an_address_of_another_machine_is_a_start_error(clock, logins, desk, permissions) -> None:
+    channel = WebChannel(WebSettings(host="192.0.2.1", port=0), logins, permissions, clock)
     with pytest.raises(StartError, match=r"channels\.web\.host '192\.0\.2\.1' cannot be listened on"):
         await channel.open(desk)
 
 
-def test_a_page_that_is_not_open_makes_no_links(clock, logins) -> None:
+def test_a_page_that_is_not_open_makes_no_links(clock, logins, permissions) -> None:
     with pytest.raises(StartError, match="not open"):
-        WebChannel(WebSettings(), logins, clock).link()
+        WebChannel(WebSettings(), logins, permissions, clock).link()
 
 
 # Events

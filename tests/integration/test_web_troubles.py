@@ -10,10 +10,10 @@ from core.config import WebSettings
 
 
 @pytest.fixture
-async def page(clock, logins, desk):
+async def page(clock, logins, desk, permissions):
     """A page, what is wrong elsewhere, and a browser that is signed in."""
     troubles = []
-    channel = WebChannel(WebSettings(port=0), logins, clock)
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
     channel.show_troubles(lambda: troubles)
     await channel.open(desk)
     code = channel.link()[0].rsplit("/", 1)[1]

@@ -6,7 +6,7 @@ import asyncio
 import os
 from typing import TextIO
 
-from adapters.channels.terminal.answers import HELP, Asked, Said, Unclear, read_line
+from adapters.channels.terminal.answers import HELP, Asked, Said, Unclear, not_offered, read_line
 from adapters.channels.terminal.printer import Printer
 from adapters.channels.terminal.render import Style, card_text, decided_text, list_text, outcome_text
 from core.display import safe
@@ -14,7 +14,7 @@ from core.errors import SaysoError, StartError
 from core.model.card import Card
 from core.model.notice import Notice
 from core.model.principal import Reviewer
-from core.model.request import Answer, Review
+from core.model.request import Review
 from core.ports import ChatDesk, Clock, ReviewDesk
 
 SETTLE_S = 0.5  # younger cards cannot be answered: what was typed was not meant for them
@@ -200,12 +200,14 @@ class TerminalChannel:
             return
         if not self._settled(card):
             return
-        if said.answer is Answer.ALLOW_ALWAYS and not card.offers_always:
-            self._say(safe(f"Always is not offered here: {card.always_why or 'nothing can be remembered'}"))
+        refusal = not_offered(card, said.answer)
+        if refusal is not None:
+            self._say(safe(refusal))
             return
+        review = Review(card.request_id, said.answer, self._user, said.reason, said.for_ms)
         self._answering.add(card.request_id)
         try:
-            answer = await desk.review(Review(card.request_id, said.answer, self._user, said.reason))
+            answer = await desk.review(review)
         except SaysoError as error:
             self._say(safe(str(error)))
             return

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from core.approvals import commands
+from core.model.card import Card
 from core.model.request import Answer
 
 _ANSWERS = {
     "a": Answer.ALLOW_ONCE,
     "once": Answer.ALLOW_ONCE,
+    "f": Answer.ALLOW_FOR,
+    "for": Answer.ALLOW_FOR,
     "A": Answer.ALLOW_ALWAYS,
     "always": Answer.ALLOW_ALWAYS,
     "d": Answer.DENY,
     "deny": Answer.DENY,
+    "D": Answer.DENY_ALWAYS,
+    "never": Answer.DENY_ALWAYS,
 }
 _PREFIX = re.compile(r"[0-9a-zA-Z-]{4,64}")
 
 HELP = (
-    "a  or once     allow it once",
-    "A  or always   allow it and remember what the card says",
-    "d  or deny     deny it; words after it are the reason the agent reads",
-    "list           show all that wait",
-    "An id after the letter (a 3f2b) answers that request instead of the oldest.",
+    "a  or once      allow it once",
+    "f 30m           allow it, and exactly this again for that time (30s, 30m, 2h, 1d)",
+    "A  or always    allow it and remember what the card says",
+    "d  or deny      deny it; words after it are the reason the agent reads",
+    "D  or never     deny exactly this command of this agent from now on; a reason may follow",
+    "list            show all that wait",
+    "An id after the letter (a 3f2b, f 30m 3f2b) answers that request instead of the oldest.",
+    "sayso permissions lists what f and D left standing, and revokes it.",
 )
 
 
@@ -34,6 +43,7 @@ class Said:
     answer: Answer
     request_id: str | None = None
     reason: str | None = None
+    for_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +69,43 @@ def read_line(line: str, waiting: Collection[str]) -> Said | Asked | Unclear | N
         return Asked("list" if words[0] == "list" else "help")
     answer = _ANSWERS.get(words[0])
     if answer is None:
-        return Unclear(f"“{words[0]}” is no answer here. Type a, A or d; ? explains.")
-    return _addressed(answer, words[1:], waiting)
+        return Unclear(f"“{words[0]}” is no answer here. Type a, f 30m, A, d or D; ? explains.")
+    if answer is Answer.ALLOW_FOR:
+        return _timed(words[1:], waiting)
+    return _addressed(Said(answer), words[1:], waiting)
 
 
-def _addressed(answer: Answer, rest: list[str], waiting: Collection[str]) -> Said | Unclear:
+def not_offered(card: Card, answer: Answer) -> str | None:
+    """Say why a card does not take this answer, or None where it does."""
+    if answer is Answer.ALLOW_ALWAYS and not card.offers_always:
+        return f"Always is not offered here: {card.always_why or 'nothing can be remembered'}"
+    if answer is Answer.ALLOW_FOR and not card.durations:
+        return f"A time is not offered here, because a yes counts once: {card.always_why or card.reason}"
+    if answer is Answer.DENY_ALWAYS and not card.denies_always:
+        return "A test question leaves nothing behind; type d."
+    return None
+
+
+def _timed(words: list[str], waiting: Collection[str]) -> Said | Unclear:
+    try:
+        for_ms = commands.duration_ms(words[0] if words else "")
+    except ValueError as error:
+        return Unclear(f"{error} Nothing was decided.")
+    return _addressed(Said(Answer.ALLOW_FOR, for_ms=for_ms), words[1:], waiting)
+
+
+def _addressed(said: Said, rest: list[str], waiting: Collection[str]) -> Said | Unclear:
     if not rest:
-        return Said(answer)
+        return said
     matches = [known for known in waiting if known.startswith(rest[0])] if _PREFIX.fullmatch(rest[0]) else []
     if len(matches) > 1:
         return Unclear(f"{rest[0]} begins the ids of {len(matches)} requests: {', '.join(matches)}")
     request_id = matches[0] if matches else None
-    reason = " ".join(rest[1:] if matches else rest)
-    if answer is Answer.DENY:
-        return Said(answer, request_id, reason or None)
+    words = " ".join(rest[1:] if matches else rest)
+    if not said.answer.allows:
+        return replace(said, request_id=request_id, reason=commands.reason(words))
     if request_id is None:
         return Unclear(f"No waiting request has an id that begins with {rest[0]} (4 characters or more).")
-    if reason:
+    if words:
         return Unclear("Only the id may follow. Nothing was decided.")
-    return Said(answer, request_id)
+    return replace(said, request_id=request_id)

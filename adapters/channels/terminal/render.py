@@ -89,10 +89,16 @@ def _fact(label: str, text: str, style: Style) -> list[str]:
 
 
 def _prompt(card: Card, more: int, style: Style) -> str:
-    always = f"  {style.paint(AMBER, 'A')} always" if card.offers_always else ""
+    answers = [f"{style.paint(GREEN, 'a')} once"]
+    if card.durations:
+        answers.append(f"{style.paint(AMBER, 'f')} 30m")
+    if card.offers_always:
+        answers.append(f"{style.paint(AMBER, 'A')} always")
+    answers.append(f"{style.paint(RED, 'd')} deny [reason]")
+    if card.denies_always:
+        answers.append(f"{style.paint(RED, 'D')} deny always")
     others = f"  ({more} more {'waits' if more == 1 else 'wait'} behind it)" if more else ""
-    yes, no = style.paint(GREEN, "a"), style.paint(RED, "d")
-    return f"╰─ {yes} once{always}  {no} deny [reason]  ? help{others}"
+    return f"╰─ {'  '.join(answers)}  ? help{others}"
 
 
 def _command(card: Card, style: Style) -> Iterator[str]:

@@ -10,8 +10,9 @@ from aiohttp import web
 from adapters.channels.web.events import Hub
 from adapters.channels.web.guard import Guard, Handler, add_headers, bracketed, tell_errors
 from adapters.channels.web.identity import LoginLinks, Logins
-from adapters.channels.web.pages import Pages
+from adapters.channels.web.pages import Desks, Pages
 from core.config import WebSettings
+from core.desks import PermissionDesk
 from core.errors import StartError
 from core.model.card import Card
 from core.model.notice import Notice
@@ -28,8 +29,11 @@ class WebChannel:
     name = "web"
     keeps_copies = False
 
-    def __init__(self, settings: WebSettings, logins: CredentialStore, clock: Clock) -> None:
+    def __init__(
+        self, settings: WebSettings, logins: CredentialStore, permissions: PermissionDesk, clock: Clock
+    ) -> None:
         self._settings = settings
+        self._permissions = permissions
         self._clock = clock
         self._logins = Logins(logins, clock, settings.login_hours)
         self._links = LoginLinks(clock)
@@ -61,7 +65,8 @@ class WebChannel:
         """Bind the port and serve; raises StartError where it cannot."""
         self._hub = Hub()
         app = web.Application(client_max_size=_LARGEST_FORM)
-        pages = Pages(desk, self._hub, self._logins, self._links, self._clock, self._troubles)
+        desks = Desks(desk, self._permissions)
+        pages = Pages(desks, self._hub, self._logins, self._links, self._clock, self._troubles)
         app.add_routes(pages.routes())
         app.on_response_prepare.append(add_headers)
         app.middlewares.extend([tell_errors, self._check])

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from adapters.channels.web import render
+from adapters.channels.web import forms, render
 from adapters.channels.web.events import Client, Hub
-from adapters.channels.web.identity import FailureLimit, LoginLinks, Logins, csrf_matches, csrf_of, digest
+from adapters.channels.web.identity import FailureLimit, LoginLinks, Logins, csrf_of, digest
+from core.desks import PermissionDesk
 from core.display import safe
+from core.errors import UnknownRequest
 from core.model.card import Card
 from core.model.principal import Reviewer
-from core.model.request import Answer, Review
 from core.ports import Clock, ReviewDesk
 
 COOKIE = "sayso_login"
@@ -25,7 +27,6 @@ OPERATOR = Reviewer("web", "operator", "operator")
 _BEAT_S = 10.0
 _WRITE_S = 10.0
 _DECIDED = 20
-_LONGEST_REASON = 500
 _STATIC = {"sayso.css": "text/css", "sayso.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 SignedIn = Callable[["Pages", web.Request, str], Awaitable[web.StreamResponse]]
@@ -44,12 +45,20 @@ def signed_in(handler: SignedIn) -> Handler:
     return guarded
 
 
+@dataclass(frozen=True, slots=True)
+class Desks:
+    """Where answers go, and where what they left standing is."""
+
+    reviews: ReviewDesk
+    permissions: PermissionDesk
+
+
 class Pages:
-    """Answers requests from the desk, the hub and the logins."""
+    """Answers requests from the desks, the hub and the logins."""
 
     def __init__(
         self,
-        desk: ReviewDesk,
+        desks: Desks,
         hub: Hub,
         logins: Logins,
         links: LoginLinks,
@@ -57,7 +66,8 @@ class Pages:
         troubles: Callable[[], Sequence[str]],
     ) -> None:
         self.logins = logins
-        self._desk = desk
+        self._desk = desks.reviews
+        self._permissions = desks.permissions
         self._hub = hub
         self._links = links
         self._clock = clock
@@ -74,6 +84,8 @@ class Pages:
             web.get("/", self.home),
             web.get(one, self.request),
             web.post(one + "/decide", self.decide),
+            web.get("/permissions", self.permissions),
+            web.post(r"/permissions/{id:[A-Za-z0-9_-]{1,64}}/revoke", self.revoke),
             web.get("/events", self.events, allow_head=False),
             web.get("/session", self.session),
             web.get(r"/login/{code:[A-Za-z0-9_-]{1,64}}", self.login_page),
@@ -100,15 +112,33 @@ class Pages:
     @signed_in
     async def decide(self, request: web.Request, token: str) -> web.StreamResponse:
         """Take a person's answer."""
-        form = await _form(request)
-        _require_csrf(token, form)
-        review = Review(request.match_info["id"], _answer(form), OPERATOR, _reason(form))
+        form = await forms.read(request)
+        forms.require_csrf(token, form)
+        review = forms.review(request.match_info["id"], form, OPERATOR)
         answer = await self._desk.review(review)
         if "application/json" in request.headers.get("Accept", ""):
             card = self._event(answer.card, token) if answer.card else None
             return web.json_response({"accepted": answer.accepted, "text": answer.text, "card": card})
         self._said[digest(token)] = render.Said(answer.text, answer.accepted)
         raise web.HTTPSeeOther("/")
+
+    @signed_in
+    async def permissions(self, _request: web.Request, token: str) -> web.StreamResponse:
+        """Show what answers left standing."""
+        return _html(render.permissions_html(await self._permissions.standing(), self._page(token)))
+
+    @signed_in
+    async def revoke(self, request: web.Request, token: str) -> web.StreamResponse:
+        """End a permission or a deny rule."""
+        forms.require_csrf(token, await forms.read(request))
+        try:
+            answer = await self._permissions.revoke(request.match_info["id"], OPERATOR)
+        except UnknownRequest:
+            said = render.Said("This does not stand any more: there is nothing to revoke.", accepted=False)
+        else:
+            said = render.Said(answer["text"], accepted=True)
+        self._said[digest(token)] = said
+        raise web.HTTPSeeOther("/permissions")
 
     @signed_in
     async def session(self, _request: web.Request, _token: str) -> web.StreamResponse:
@@ -136,7 +166,7 @@ class Pages:
 
     async def login(self, request: web.Request) -> web.StreamResponse:
         """Use a code up and start a login."""
-        code = _text(await _form(request), "code")
+        code = (await forms.read(request)).get("code", "")
         address = request.remote or ""
         if self._failures.reached(address) or not self._links.consume(code):
             raise self._refusal(address)
@@ -155,7 +185,7 @@ class Pages:
     @signed_in
     async def sign_out(self, request: web.Request, token: str) -> web.StreamResponse:
         """End the login here and in every tab."""
-        _require_csrf(token, await _form(request))
+        forms.require_csrf(token, await forms.read(request))
         await self.logins.end(token)
         self._said.pop(digest(token), None)
         self._hub.end_login(digest(token))
@@ -238,32 +268,3 @@ def _html(text: str) -> web.Response:
 
 async def _send(response: web.StreamResponse, event: str, data: dict[str, Any]) -> None:
     await asyncio.wait_for(response.write(f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()), _WRITE_S)
-
-
-async def _form(request: web.Request) -> dict[str, str]:
-    if request.content_type != "application/x-www-form-urlencoded":
-        raise web.HTTPUnsupportedMediaType(text="Only forms of this page are taken.")
-    return {key: value for key, value in (await request.post()).items() if isinstance(value, str)}
-
-
-def _text(form: dict[str, str], name: str) -> str:
-    return form.get(name, "")
-
-
-def _require_csrf(token: str, form: dict[str, str]) -> None:
-    if not csrf_matches(token, _text(form, "csrf")):
-        raise web.HTTPForbidden(text="This page is out of date. Load it again, then answer.")
-
-
-def _answer(form: dict[str, str]) -> Answer:
-    try:
-        return Answer(_text(form, "answer"))
-    except ValueError:
-        raise web.HTTPBadRequest(text="answer must be allow-once, allow-always or deny.") from None
-
-
-def _reason(form: dict[str, str]) -> str | None:
-    reason = _text(form, "reason").strip()
-    if len(reason) > _LONGEST_REASON:
-        raise web.HTTPBadRequest(text=f"reason is longer than {_LONGEST_REASON} characters; shorten it.")
-    return reason or None

@@ -6,16 +6,15 @@ makes it text. Both are properties of the environment, so no template can forget
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from core.display import Elided, elide, safe, time_left
+from core.display import Elided, elide, moment, safe, span, time_left
 from core.model.card import Card
 from core.model.request import State
 
@@ -81,6 +80,11 @@ def request_html(card: Card, page: Page) -> str:
     return _render("request.html", card=card, body=body, page=page)
 
 
+def permissions_html(rows: Sequence[Mapping[str, Any]], page: Page) -> str:
+    """Render what answers left standing, newest first, each with a button that revokes it."""
+    return _render("permissions.html", rows=[_standing(row, page.now) for row in reversed(rows)], page=page)
+
+
 def login_html(host: str, code: str) -> str:
     """Render the page behind a login link: one button."""
     return _render("login.html", host=host, code=code)
@@ -135,15 +139,31 @@ def _parts(card: Card, now: int) -> dict[str, Any]:
     }
 
 
+def _standing(row: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """Word one row of `PermissionDesk.standing` for the page."""
+    expires_at, most = row["expiresAt"], row["maxUses"]
+    return {
+        "id": row["id"],
+        "short_id": row["id"][:8],
+        "effect": row["effect"],
+        "title": "Allowed for a time" if row["effect"] == "allow" else "Denied always",
+        "agent": row["agent"],
+        "session": row["session"],
+        "command": cut(safe(row["command"], multiline=True)),
+        "by": row["by"],
+        "reason": row["reason"],
+        "given_at": row["givenAt"],
+        "expires_at": expires_at,
+        "left_ms": max(expires_at - now, 0) if expires_at else 0,
+        "window_ms": max(expires_at - row["givenAt"], 1) if expires_at else 1,
+        "uses": f"{row['uses']} of {most}" if most else row["uses"],
+    }
+
+
 def _shown(value: object) -> object:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return safe(value, multiline=True)
-
-
-def _moment(at_ms: int) -> str:
-    """Write a time for those without JavaScript; with it, the page shows the reader's own time."""
-    return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _environment() -> Environment:
@@ -156,7 +176,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["time_left"] = time_left
-    environment.filters["moment"] = _moment
+    environment.filters["span"] = span
+    environment.filters["moment"] = moment
     environment.filters["count"] = lambda number: f"{number:,}"
     return environment
 

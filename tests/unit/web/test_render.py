@@ -27,14 +27,39 @@ def text_of(html: str) -> str:
     return unescape(re.sub(r"<[^>]*>", "", html))
 
 
-def test_a_waiting_card_offers_three_answers(make_card, clock) -> None:
-    assert buttons(render.card_html(make_card(), clock.now(), CSRF)) == ["allow-once", "allow-always", "deny"]
+PLAIN = {"durations": (), "denies_always": False}
+
+
+def test_a_waiting_card_offers_three_answers_and_more(make_card, clock) -> None:
+    html = render.card_html(make_card(), clock.now(), CSRF)
+    first, more = html.split('<details class="choices"')
+    assert list(dict.fromkeys(buttons(first))) == ["deny", "allow-once", "allow-always"]
+    assert buttons(more) == ["allow-for:900000", "allow-for:3600000", "deny-always"]
+    assert [word in more for word in (">15 min<", ">1 h<", "Exactly this command of this agent")] == [
+        True
+    ] * 3
+
+
+def test_a_yes_that_counts_once_means_no_time(make_card, clock) -> None:
+    html = render.card_html(make_card(durations=()), clock.now(), CSRF)
+    assert "allow-for" not in html
+    assert "deny-always" in html
+
+
+def test_a_test_question_is_not_denied_always(make_card, clock) -> None:
+    html = render.card_html(make_card(denies_always=False), clock.now(), CSRF)
+    assert "deny-always" not in html
+    assert "allow-for:900000" in html
+
+
+def test_where_there_are_no_more_answers_nothing_opens(make_card, clock) -> None:
+    assert "More answers" not in render.card_html(make_card(**PLAIN), clock.now(), CSRF)
 
 
 def test_nothing_to_remember_means_no_always_button(make_card, clock) -> None:
     card = make_card(always=(), always_why="sudo changes who runs")
     html = render.card_html(card, clock.now(), CSRF)
-    assert buttons(html) == ["allow-once", "deny"]
+    assert "allow-always" not in buttons(html)
     assert "sudo changes who runs" in html
 
 
@@ -50,7 +75,8 @@ def test_a_card_that_no_longer_waits_offers_nothing(make_card, clock, state) -> 
 def test_enter_in_the_reason_field_can_only_deny(make_card, clock) -> None:
     html = render.card_html(make_card(), clock.now(), CSRF)
     form = next(form for form in re.findall(r"<form.*?</form>", html, re.DOTALL) if 'name="reason"' in form)
-    assert buttons(form) == ["deny"]
+    assert re.search(r"<button[^>]*>", form)[0].count('value="deny"') == 1
+    assert buttons(form)[0] == "deny"
 
 
 def test_a_long_command_is_cut_counted_and_whole_before_the_buttons(make_card, clock) -> None:
