@@ -20,6 +20,7 @@ COMMANDS = {
     "show": "requests",
     "approve": "decide",
     "deny": "decide",
+    "permissions": "permissions",
     "cancel": "decide",
     "lock": "decide",
     "unlock": "decide",
@@ -28,14 +29,17 @@ COMMANDS = {
     "status": "daemon",
     "channels": "channels",
     "init": "init",
+    "pair": "pair",
+    "people": "people",
     "audit": "daemon",
     "tools": "policy",
     "explain": "policy",
+    "policy": "policy_test",
     "doctor": "doctor",
     "version": "about",
     "help": "about",
 }
-LATER = ("permissions", "sessions", "session", "elevated", "reload", "allowlist", "policy", "service")
+LATER = ("sessions", "session", "elevated", "reload", "allowlist", "service")
 SYNONYMS = {"--version": "version", "-V": "version", "--help": "help", "-h": "help"}
 
 

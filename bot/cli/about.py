@@ -16,16 +16,19 @@ ask      sayso exec -- git status       run a command, if policy or a person say
          sayso check TOOL --args JSON   may a tool be used like this?
          sayso wait ID                  come back to a question
 decide   sayso pending                  what waits
-         sayso approve ID [always]      sayso deny ID --reason T
+         sayso approve ID [for 30m]     sayso deny ID [always] --reason T
+         sayso permissions              what answers left standing; revoke ID ends it
          sayso web link                 a login for the page
 look     sayso history                  sayso show ID
          sayso tools                    sayso explain -- CMD…
+         sayso policy test FILE         cases, and what the policy must answer
          sayso config check|show        sayso status
          sayso audit tail|verify        the record
          sayso channels test            a question that runs nothing
 stop     sayso cancel ID                end a run
          sayso lock, sayso unlock       stop everything, resume
 agents   sayso agent add|list|revoke    their tokens
+people   sayso pair telegram            let one decide in a chat; sayso people list|remove
 
 Every command tells its options with --help; most take --json."""
 

@@ -21,6 +21,7 @@ from core.errors import RequestError, StoreError, UnknownRequest
 from core.model.card import Card
 from core.model.outcome import Outcome, Status
 from core.model.request import State
+from tests.permission_desk import MemoryPermissions
 
 SAYSO = Path(sys.executable).parent / "sayso"
 REQUEST_ID = "3f2b91c0-1111-4222-8333-444455556666"
@@ -308,6 +309,7 @@ class Site:
     gatekeeper: FakeGatekeeper
     desk: FakeDesk
     console: FakeConsole
+    permissions: MemoryPermissions
     ingress: UnixSocketIngress
     peers: list[Peer]
 
@@ -363,12 +365,12 @@ def short_home() -> Iterator[Path]:
 
 
 @pytest.fixture
-async def site(short_home: Path) -> AsyncIterator[Site]:
+async def site(short_home: Path, permissions: MemoryPermissions) -> AsyncIterator[Site]:
     gatekeeper, desk, console = FakeGatekeeper(), FakeDesk(), FakeConsole()
-    desks = OperatorDesks(console, None, None)
+    desks = OperatorDesks(console, permissions, None)
     ingress = UnixSocketIngress(short_home / "sayso.sock", gatekeeper, desk, desks)
     await ingress.open()
-    made = Site(short_home, gatekeeper, desk, console, ingress, [])
+    made = Site(short_home, gatekeeper, desk, console, permissions, ingress, [])
     yield made
     for peer in made.peers:
         peer.writer.transport.abort()

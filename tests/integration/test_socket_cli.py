@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import signal
 import sys
 from pathlib import Path
@@ -164,12 +165,25 @@ async def test_a_reader_that_goes_away_ends_it_quietly(site):
         (("wait", "99999999"), "no request of this agent"),
         (("show", "99999999"), "no request has an id"),
         (("history", "--limit", "0"), "limit"),
-        (("approve", "3f2b91c0", "perhaps"), "once or always"),
-        (("approve", "3f2b91c0", "for", "10m"), "not available in this version"),
+        (("approve", "3f2b91c0", "perhaps"), "say once, always or for a time"),
+        (("approve", "3f2b91c0", "for"), "`for` needs a time such as 30s, 30m, 2h or 1d"),
+        (("approve", "3f2b91c0", "for", "10"), "30m, 2h or 1d, not “10”"),
+        (("approve", "3f2b91c0", "for", "-10m"), "-10m"),
+        (("approve", "3f2b91c0", "for", "9s"), "9s is out of bounds: 10 s to 30 d"),
+        (("approve", "3f2b91c0", "for", "31d"), "31d is out of bounds: 10 s to 30 d"),
+        (("approve", "3f2b91c0", "for", "10m", "20m"), "not 'for 10m 20m'"),
+        (("approve", "3f2b91c0", "10m"), "for a time (for 30m), not '10m'"),
+        (("approve", "3f2b91c0", "always", "--max-uses", "3"), "--max-uses goes with a time"),
+        (("approve", "3f2b91c0", "for", "10m", "--max-uses", "0"), "a number from 1 to 10000, not '0'"),
+        (("approve", "3f2b91c0", "for", "10m", "--max-uses", "10001"), "not '10001'"),
+        (("approve", "3f2b91c0", "for", "10m", "--max-uses", "\u0663"), "--max-uses is a number"),
+        (("deny", "3f2b91c0", "always", "because"), "a reason goes after --reason"),
+        (("deny", "3f2b91c0", "always", "always"), "what is 'always'?"),
         (("deny", "3f2b91c0", "because"), "--reason"),
         (("agent",), "add, list, revoke"),
         (("agent", "make"), "not 'make'"),
-        (("permissions", "list"), "not available in this version"),
+        (("permissions", "end"), "give one of list, revoke, not 'end'"),
+        (("permissions", "revoke"), "the following arguments are required: id"),
         (("pendign",), "did you mean pending?"),
         (("up", "--port", "70000"), "--port"),
         (("explain",), "give a command"),
@@ -242,6 +256,59 @@ async def test_the_operator_decides_with_a_reason(site):
     assert (await site.sayso("approve", "3f2b91c0"))[0] == 1
 
 
+async def test_a_time_how_often_and_always_are_said_to_the_daemon(site):
+    for args in (
+        ("approve", "3f2b91c0", "for", "30m"),
+        ("approve", "3f2b91c0", "--reason", "  release\nday\u202e", "for", "2H", "--max-uses", "3"),
+        ("deny", "3f2b91c0", "always", "--reason", "x" * 2000),
+        ("deny", "--reason", "no", "3f2b91c0", "always"),
+    ):
+        status, _, err = await site.sayso(*args)
+        assert status == 0, err
+    first, second, third, fourth = site.console.seen
+    assert (first.answer, first.for_ms, first.max_uses) == ("allow-for", 1_800_000, None)
+    assert (second.answer, second.for_ms, second.max_uses) == ("allow-for", 7_200_000, 3)
+    assert second.reason == "release day\\u{202e}"
+    assert (third.answer, third.for_ms) == ("deny-always", None)
+    assert "[1,500 characters left out]" in third.reason
+    assert (fourth.answer, fourth.reason) == ("deny-always", "no")
+
+
+async def test_a_reason_that_is_much_too_long_is_refused_and_decides_nothing(site):
+    status, _, err = await site.sayso("deny", "3f2b91c0", "--reason", "x" * 2001)
+    assert status != 0
+    assert "reason" in err
+    assert site.console.seen == []
+
+
+async def test_what_stands_is_listed_with_who_gave_it_and_how_much_is_left(site):
+    site.permissions.stand(command="git push \u202e", expiresAt=2**42)
+    site.permissions.forbid()
+    status, out, _ = await site.sayso("permissions")
+    head, allowed, denied = out.decode().splitlines()
+    assert (status, head.split()) == (0, ["ID", "ANSWER", "AGENT", "BY", "TIME", "USED", "COMMAND"])
+    assert re.fullmatch(
+        r"5a5a5a5a +allow +main +ann \(telegram:1234\) +\d+ days left +2 of 5 +git push \\u\{202e\}", allowed
+    )
+    assert re.fullmatch(
+        r"6b6b6b6b +deny +main +ann .* +until revoked +- +/usr/bin/git push origin main", denied
+    )
+    _, out, _ = await site.sayso("permissions", "--json", "list")
+    assert json.loads(out) == site.permissions.rows
+
+
+async def test_one_that_stands_is_revoked_by_the_beginning_of_its_id(site):
+    site.permissions.stand()
+    status, out, _ = await site.sayso("permissions", "revoke", "5a5a5a5a")
+    assert (status, out) == (0, b"Revoked: the same command is put to people again.\n")
+    assert [(one, who.channel) for one, who in site.permissions.revoked] == [
+        ("5a5a5a5a-1111-4222-8333-444455556666", "cli")
+    ]
+    status, out, err = await site.sayso("permissions", "revoke", "5a5a5a5a", "--json")
+    assert (status, out) != (0, b"")
+    assert "5a5a5a5a" in err
+
+
 @pytest.mark.parametrize(
     ("args", "shown"),
     [
@@ -251,6 +318,8 @@ async def test_the_operator_decides_with_a_reason(site):
         (("agent", "list"), "main"),
         (("agent", "add", "ci"), "t0ken"),
         (("agent", "revoke", "ci"), "ci"),
+        (("permissions",), "nothing stands"),
+        (("permissions", "list"), "nothing stands"),
         (("cancel", "3f2b91c0"), "Ending the run."),
         (("lock",), "Locked."),
         (("unlock",), "Unlocked."),
