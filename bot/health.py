@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from core.ports import Channel
 
-OK, DOWN = "ok", "down"
+OK, DEGRADED, DOWN = "ok", "degraded", "down"
 
 
 @runtime_checkable

@@ -35,7 +35,6 @@ NOT_ENFORCED_YET = MappingProxyType(
         "agents.*.sandbox.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "agents.*.sandbox.docker": "there are no containers",
         "agents.defaults.elevatedDefault": "elevation cannot be turned on",
-        "approvals.notices.channel": "a channel in trouble is told of in the log alone",
         "sandboxing.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "sandboxing.docker": "there are no containers",
         "channels.discord": "nothing is sent there",

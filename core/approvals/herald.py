@@ -1,4 +1,4 @@
-"""Tells people what they did not ask for: from commits and security events to notices in the outbox."""
+"""Tells people what they did not ask for: from commits and events to notices in the outbox."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 
 from core.approvals.notices import (
     Spot,
+    channel_notice,
     destinations,
+    elsewhere,
     notices_for,
     repeats,
     security_notice,
@@ -20,7 +22,7 @@ from core.approvals.routes import LOCAL_CHANNELS
 from core.config import NoticeSettings
 from core.errors import StoreError
 from core.model.notice import Notice, NoticeKind
-from core.model.request import AuditEvent, Change, MessageKind, OutboxMessage, Request
+from core.model.request import AuditEvent, Change, MessageKind, OutboxMessage
 from core.model.session import SessionKey
 from core.ports import Clock, OutboxStore
 
@@ -66,6 +68,11 @@ class Addresses:
             return None
         spot = self.spot(session.channel, session.peer)
         return spot if spot and (spot.channel, spot.place) in self.named() else None
+
+    def asked(self) -> tuple[Spot, ...]:
+        """List the places in which people are asked: page, terminal, and the chats that were named."""
+        chats = (Spot(*at) for at in sorted(self.named()) if at[0] not in LOCAL_CHANNELS)
+        return (*(Spot(channel, "") for channel in LOCAL_CHANNELS), *chats)
 
 
 @dataclass(slots=True)
@@ -185,29 +192,35 @@ class Herald:
         now = self._clock.now()
         messages = [self._message(spot, notice, now) for spot, notice in self._measure.ended(now)]
         try:
-            for notice, request in self._notices(news):
-                messages += self._addressed(notice, request, now)
+            if news is not None:
+                messages += self._told(news, now)
         except Exception:  # a notice that cannot be built must not silence all that come after it
             log.exception("a notice could not be built")
         return messages
 
-    def _notices(self, news: News | None) -> Iterator[tuple[Notice, Request | None]]:
-        if isinstance(news, Change):
-            for notice in notices_for(news, self._settings, self._masked):
-                yield notice, news.request
-        elif news is not None:
-            event = security_notice(news, self._settings, self._masked)
-            if event is not None:
-                yield event, None
+    def _told(self, news: News, now: int) -> Iterator[OutboxMessage]:
+        request = news.request if isinstance(news, Change) else None
+        for notice in self._notices(news):
+            spots = self._spots(notice, news)
+            if spots and self._measure.is_news(repeats(notice, request), now):
+                admitted = (spot for spot in spots if self._measure.admits(spot, notice.kind, now))
+                yield from (self._message(spot, notice, now) for spot in admitted)
 
-    def _addressed(self, notice: Notice, request: Request | None, now: int) -> Iterator[OutboxMessage]:
-        own = self._addresses.own(request.call.session) if request else None
-        spots = destinations(notice.kind, request, own, self._targets())
-        if not spots or not self._measure.is_news(repeats(notice, request), now):
-            return
-        for spot in spots:
-            if self._measure.admits(spot, notice.kind, now):
-                yield self._message(spot, notice, now)
+    def _notices(self, news: News) -> tuple[Notice, ...]:
+        if isinstance(news, Change):
+            return notices_for(news, self._settings, self._masked)
+        made = (build(news, self._settings, self._masked) for build in (security_notice, channel_notice))
+        return tuple(notice for notice in made if notice is not None)
+
+    def _spots(self, notice: Notice, news: News) -> tuple[Spot, ...]:
+        targets = self._targets()
+        if isinstance(news, Change):
+            own = self._addresses.own(news.request.call.session)
+            return destinations(notice.kind, news.request, own, targets)
+        if notice.kind is NoticeKind.CHANNEL:
+            channel = str((news.data or {})["channel"])
+            return elsewhere(channel, self._addresses.opened, targets, self._addresses.asked())
+        return destinations(notice.kind, None, None, targets)
 
     def _targets(self) -> tuple[Spot, ...]:
         found = (self._addresses.spot(target.channel, target.to) for target in self._settings.targets)

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 
 from core.approvals.card import outcome_line, settled_line
 from core.config import NoticeSettings
-from core.display import elide, safe
+from core.display import elide, moment, safe
 from core.model.notice import Notice, NoticeKind
 from core.model.request import AuditEvent, Change, Request, State
 
 SECURITY_PREFIX = "security."
+CHANNEL_FAILED, CHANNEL_RECOVERED = "channel.failed", "channel.recovered"
 _HEAD, _TAIL = 200, 60
 _ENDED = (State.FINISHED, State.FAILED, State.INTERRUPTED)
 _SECURITY = {
     "security.outsider": "Somebody who may not decide here tried to",
     "security.foreign-button": "A button was pressed that belongs to another message",
 }
+_DOES_NOT_WORK = ("does not work", "put this right and restart Sayso; until then nobody is asked there")
+_IN_TROUBLE = (
+    "has been in trouble",
+    "Sayso tries again by itself; until it works, answer on the page or with sayso pending and sayso approve",
+)
 _COUNTED = {
     NoticeKind.DENIED: ("denial", "denials"),
     NoticeKind.SECURITY: ("security event", "security events"),
@@ -54,6 +60,34 @@ def security_notice(
     if data.get("place"):
         lines.append(f"Where: {_line(str(data['place']), secrets)}")
     return Notice(NoticeKind.SECURITY, "\n".join(lines), event.request_id)
+
+
+def channel_notice(event: AuditEvent, settings: NoticeSettings, secrets: Sequence[str] = ()) -> Notice | None:
+    """Build what a channel's failure or recovery is told by; None for other events, and where that is off.
+
+    The data of such an event names the channel, its state and words, and since when (epoch ms) it fails.
+    """
+    if not settings.channel or event.kind not in (CHANNEL_FAILED, CHANNEL_RECOVERED):
+        return None
+    data = event.data or {}
+    name, since = _line(str(data["channel"]), secrets).capitalize(), moment(int(data["since"]))
+    if event.kind == CHANNEL_RECOVERED:
+        return Notice(NoticeKind.CHANNEL, f"{name} works again; it had been in trouble since {since}")
+    how, mend = _IN_TROUBLE if data["state"] == "degraded" else _DOES_NOT_WORK
+    lines = (f"{name} {how} since {since}", f"Why: {_line(str(data['words']), secrets)}", f"Next: {mend}")
+    return Notice(NoticeKind.CHANNEL, "\n".join(lines))
+
+
+def elsewhere(
+    channel: str, opened: Iterable[str], targets: Sequence[Spot], asked: Sequence[Spot]
+) -> tuple[Spot, ...]:
+    """List where a channel's trouble is told: in each other channel at its targets, else where it asks."""
+    wanted: dict[Spot, None] = {}
+    for other in opened:
+        if other != channel:
+            told = [spot for spot in targets if spot.channel == other]
+            wanted |= dict.fromkeys(told or [spot for spot in asked if spot.channel == other])
+    return tuple(wanted)
 
 
 def destinations(

@@ -212,6 +212,54 @@ async def test_an_outsider_who_goes_on_is_told_of_once(make_world):
     assert sum("security.outsider" in text for text in texts) == 1
 
 
+def trouble(clock, kind="channel.failed", channel="slack"):
+    data = {"channel": channel, "state": "down", "words": "revoked: hunter2", "since": clock.now()}
+    return AuditEvent(clock.now(), kind, "daemon", None, data)
+
+
+async def test_the_trouble_of_another_channel_reaches_the_targets_once(make_world, clock):
+    world = await make_world(**OPS)
+    for _ in range(3):
+        world.herald.hear(trouble(clock))
+    await world.quiet()
+    (text,) = world.channel.texts("-900", NoticeKind.CHANNEL)
+    assert text.startswith("Slack does not work since ")
+    assert "hunter2" not in text
+    world.herald.hear(trouble(clock, "channel.recovered"))
+    await world.quiet()
+    assert len(world.channel.texts("-900", NoticeKind.CHANNEL)) == 2
+    assert world.channel.texts("-100") == world.channel.texts("-7") == []
+
+
+async def test_without_a_target_trouble_is_told_where_people_are_asked(make_world, clock):
+    world = await make_world()
+    world.herald.hear(trouble(clock))
+    await world.told(2)
+    assert sorted(place for place, _ in world.channel.told) == ["-100", "-7"]
+
+
+async def test_a_channels_own_places_are_not_told_of_its_trouble(make_world, clock):
+    world = await make_world(**OPS)
+    world.herald.hear(trouble(clock, channel="telegram"))
+    await world.quiet()
+    assert {notice.kind for _, notice in world.channel.told} == {NoticeKind.SECURITY}
+
+
+async def test_the_trouble_of_channels_is_not_told_where_that_is_off(make_world, clock):
+    world = await make_world(channel=False, **OPS)
+    world.herald.hear(trouble(clock))
+    await world.quiet()
+    assert {notice.kind for _, notice in world.channel.told} == {NoticeKind.SECURITY}
+
+
+async def test_an_event_without_its_data_silences_nothing_that_comes_after_it(make_world, clock):
+    world = await make_world(**OPS)
+    world.herald.hear(AuditEvent(clock.now(), "channel.failed", "daemon"))
+    world.herald.hear(trouble(clock))
+    await world.told(1)
+    assert len(world.channel.texts("-900", NoticeKind.CHANNEL)) == 1
+
+
 async def test_finished_and_asked_elsewhere_are_told_where_they_are_on(make_world, in_chat):
     world = await make_world(finished=True, asked_elsewhere=True)
     elsewhere = replace(in_chat, call=replace(in_chat.call, session=SessionKey("main", "telegram", "-7")))

@@ -8,7 +8,16 @@ import pytest
 
 from core.approvals import lifecycle
 from core.approvals.herald import MOST_IN_WINDOW, MOST_WINDOWS, WINDOW_MS, Addresses, Measure
-from core.approvals.notices import Spot, destinations, notices_for, repeats, security_notice, summed_up
+from core.approvals.notices import (
+    Spot,
+    channel_notice,
+    destinations,
+    elsewhere,
+    notices_for,
+    repeats,
+    security_notice,
+    summed_up,
+)
 from core.config import NoticeSettings
 from core.model.notice import NoticeKind
 from core.model.plan import RunResult, RunStatus
@@ -175,6 +184,73 @@ def test_a_security_event_within_a_change_is_told_of_too(request_of):
     assert [notice.kind for notice in notices_for(change, ALL)] == [NoticeKind.SECURITY]
 
 
+def trouble(kind="channel.failed", **data):
+    data = {"channel": "telegram", "state": "down", "words": "revoked: no such bot", "since": 0, **data}
+    return AuditEvent(5, kind, "daemon", None, data)
+
+
+class TestChannelNotices:
+    def test_a_channel_that_was_given_up_is_told_of_with_the_next_step(self):
+        notice = channel_notice(trouble(), ALL)
+        assert (notice.kind, notice.request_id) == (NoticeKind.CHANNEL, None)
+        assert notice.text.splitlines() == [
+            "Telegram does not work since 1970-01-01 00:00:00 UTC",
+            "Why: revoked: no such bot",
+            "Next: put this right and restart Sayso; until then nobody is asked there",
+        ]
+
+    def test_an_outage_says_that_sayso_tries_again_and_where_to_answer_meanwhile(self):
+        first, _, last = channel_notice(trouble(state="degraded"), ALL).text.splitlines()
+        assert first == "Telegram has been in trouble since 1970-01-01 00:00:00 UTC"
+        assert "tries again by itself" in last
+        assert "restart" not in last
+
+    def test_an_end_of_trouble_is_one_line(self):
+        (line,) = channel_notice(trouble("channel.recovered", state="ok"), ALL).text.splitlines()
+        assert line == "Telegram works again; it had been in trouble since 1970-01-01 00:00:00 UTC"
+
+    @pytest.mark.parametrize("kind", ["channel.failed", "channel.recovered"])
+    def test_the_switch_turns_both_off_and_on_is_its_default(self, kind):
+        assert channel_notice(trouble(kind), NoticeSettings()) is not None
+        assert channel_notice(trouble(kind), NoticeSettings(channel=False)) is None
+
+    @pytest.mark.parametrize(
+        "kind", ["channel.opened", "channel.failedx", "security.outsider", "daemon.started"]
+    )
+    def test_no_other_event_is_one_of_a_channel(self, kind):
+        assert channel_notice(trouble(kind), ALL) is None
+
+    def test_the_words_of_a_platform_stay_in_their_line_bounded_and_without_secrets(self):
+        notice = channel_notice(trouble(words=f"{HOSTILE} hunter2 " + HOSTILE * 100), ALL, ("hunter2",))
+        assert len(notice.text.splitlines()) == 3
+        assert not {"\u202e", "\u200b", "\x1b", "\r"} & set(notice.text)
+        assert "hunter2" not in notice.text
+        assert len(notice.text) < 700
+
+
+class TestElsewhere:
+    OPENED = ("web", "terminal", "telegram", "slack")
+    ASKED = (Spot("web", ""), Spot("terminal", ""), Spot("telegram", "-100"), Spot("slack", "C1"))
+    SLACK = Spot("slack", "C9")
+
+    def test_each_other_channel_is_told_at_its_targets_or_where_it_asks(self):
+        spots = elsewhere("telegram", self.OPENED, (OPS, self.SLACK, self.SLACK), self.ASKED)
+        assert spots == (Spot("web", ""), Spot("terminal", ""), self.SLACK)
+
+    def test_without_targets_it_is_told_where_the_others_ask(self):
+        assert elsewhere("telegram", self.OPENED, (), self.ASKED) == (
+            Spot("web", ""),
+            Spot("terminal", ""),
+            Spot("slack", "C1"),
+        )
+
+    def test_a_channel_that_is_not_open_is_not_written_to(self):
+        assert elsewhere("telegram", ("web", "telegram"), (self.SLACK,), self.ASKED) == (Spot("web", ""),)
+
+    def test_the_only_channel_is_told_nothing(self):
+        assert elsewhere("telegram", ("telegram",), (OPS,), self.ASKED) == ()
+
+
 class TestDestinations:
     def test_the_sessions_own_chat_and_the_targets_each_once(self, changes):
         request = changes["refused"].request
@@ -227,6 +303,15 @@ class TestAddresses:
     )
     def test_others_have_none(self, session):
         assert self.addresses.own(session) is None
+
+    def test_people_are_asked_on_the_page_the_terminal_and_in_chats_that_were_named(self):
+        named = {("telegram", "8"), ("telegram", "7"), ("terminal", "me"), ("web", "x")}
+        assert Addresses((), only_digits, lambda: named).asked() == (
+            Spot("web", ""),
+            Spot("terminal", ""),
+            Spot("telegram", "7"),
+            Spot("telegram", "8"),
+        )
 
     def test_the_terminal_can_be_a_target_and_has_one_place(self):
         assert self.addresses.spot("terminal", "me") == Spot("terminal", "")
