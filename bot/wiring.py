@@ -26,6 +26,7 @@ from bot.home import Home, operator_token, write_secret
 from bot.routing import Routing
 from bot.site import survey
 from bot.version import version
+from bot.watch import Watch
 from core.approvals import lifecycle
 from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
@@ -97,6 +98,8 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
             opened.append(channel.name)
             herald.on_post.append(courier.nudge)
     await stack.enter_async_context(_task(herald.run(), "herald"))
+    watch = Watch(health.rows, store, herald.hear, clock)
+    await stack.enter_async_context(_task(watch.run(), "watch over channels"))
     await stack.enter_async_context(_task(approvals.keep_deadlines(gate.fallback), "deadlines"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
 
