@@ -29,7 +29,7 @@ async def channels(socket: Path) -> list[Check]:
         why = str(error) or "no answer in time"
         detail = f"the daemon does not tell how they are: {why}"
         return [Check("channels", Status.WARN, detail, "sayso status shows more")]
-    return list(judged(status.get("health", ())))
+    return [*judged(status.get("health", ())), *undecided(status.get("undecided", ()))]
 
 
 def judged(rows: Sequence[dict[str, str]]) -> Iterator[Check]:
@@ -38,6 +38,14 @@ def judged(rows: Sequence[dict[str, str]]) -> Iterator[Check]:
         state = row["state"]
         mend = "" if state == "ok" else _MENDS.get(state, _MENDS["down"])
         yield Check(f"channel {row['channel']}", _STATUS.get(state, Status.FAIL), row["words"], mend)
+
+
+def undecided(channels: Sequence[str]) -> Iterator[Check]:
+    """Warn of open chats in which nobody may decide."""
+    for channel in channels:
+        detail = "nobody can decide there: nobody was let in, and no approver is configured"
+        mend = f"sayso pair {channel}, or set approvals.exec.approvers and approvals.exec.targets"
+        yield Check(f"people in {channel}", Status.WARN, detail, mend)
 
 
 def _status(socket: str) -> dict[str, Any]:

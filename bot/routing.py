@@ -7,42 +7,68 @@ from contextlib import suppress
 from dataclasses import replace
 
 from bot import registry
-from core.approvals.pairing import with_people
+from core.approvals.people import paired_routes
 from core.approvals.rehearsal import routes_of
-from core.approvals.routes import LOCAL_CHANNELS, Route
-from core.config import Config, ExecApprovals
+from core.approvals.routes import LOCAL_CHANNELS, PAIRED, Route, joined
+from core.config import Config
+from core.elevated.senders import reaches
 from core.model.pairing import PairedPerson
 from core.model.request import Request
 
 People = Callable[[], tuple[PairedPerson, ...]]
+Places = frozenset[tuple[str, str]]
 
 
 class Routing:
     """Works out the routes of a request; the answer follows who is let in."""
 
     def __init__(self, config: Config, opened: Sequence[str], people: People) -> None:
-        self._config = config
+        self._settings = config.approvals.exec
         self._opened = opened
         self._people = people
-        self._known: tuple[tuple[PairedPerson, ...], ExecApprovals] | None = None
+        self._known: tuple[tuple[PairedPerson, ...], tuple[Route, ...]] | None = None
+        targets = (*config.approvals.exec.targets, *config.approvals.notices.targets)
+        self._written: Places = frozenset(
+            (target.channel, registry.place(target.channel, target.to)) for target in targets
+        )
 
     def routes(self, request: Request) -> tuple[Route, ...]:
         """List the places in which a request is shown."""
-        placed = _placed(routes_of(self._settings(), request, self._opened))
-        first = {(route.channel, route.place): route for route in reversed(tuple(placed))}
-        named = self.named()
+        placed = _placed(routes_of(self._settings, request, self._opened, self._paired()))
+        return joined(route for route in placed if self._may_be_asked(route))
+
+    def named(self) -> Places:
+        """List the chats that the operator named, to be asked in or told in, and those of people let in."""
+        return self._written | {(route.channel, route.place) for route in _placed(self._paired())}
+
+    def undecided(self) -> tuple[str, ...]:
+        """List the open chats in which nobody could decide anything."""
+        chats = (channel for channel in self._opened if channel not in LOCAL_CHANNELS)
+        return tuple(channel for channel in chats if not self._is_decided_in(channel))
+
+    def _may_be_asked(self, route: Route) -> bool:
         # An agent names its session, and with it a chat: only chats that the operator named are spoken to.
-        return tuple(route for at, route in first.items() if at[0] in LOCAL_CHANNELS or at in named)
+        known = route.channel in LOCAL_CHANNELS or route.source == PAIRED
+        return known or (route.channel, route.place) in self._written
 
-    def named(self) -> frozenset[tuple[str, str]]:
-        """List the chats that the operator named, to be asked in or to be told in."""
-        targets = (*self._settings().targets, *self._config.approvals.notices.targets)
-        return frozenset((target.channel, registry.place(target.channel, target.to)) for target in targets)
+    def _is_decided_in(self, channel: str) -> bool:
+        settings = self._settings
+        if not settings.enabled:
+            return False
+        if any(route.channel == channel for route in self._paired()):
+            return True
+        patterns: list[str] = []
+        if settings.mode != "targets" and any(at[0] == channel for at in self._written):
+            patterns += settings.approvers
+        if settings.mode != "session":
+            for target in settings.targets:
+                patterns += (target.approvers or settings.approvers) if target.channel == channel else ()
+        return any(reaches(pattern, channel) for pattern in patterns)
 
-    def _settings(self) -> ExecApprovals:
+    def _paired(self) -> tuple[Route, ...]:
         people = self._people()
         if self._known is None or self._known[0] is not people:
-            self._known = (people, with_people(self._config.approvals.exec, people, registry.place))
+            self._known = (people, paired_routes(self._settings, people, registry.place))
         return self._known[1]
 
 

@@ -74,6 +74,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     opened: list[str] = []
     pairing = Pairing(store, clock, config.approvals.exec, registry.place, opened)
     await pairing.load()
+    stack.push_async_callback(pairing.close)
     routing = Routing(config, opened, lambda: pairing.paired)
     approvals = Approvals(ledger, store, clock, routing.routes, loaded.secrets)
     site = survey(config, home.path, loaded.protected_paths)
@@ -84,11 +85,12 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     health = ChannelHealth()
     if page is not None:
         page.show_troubles(health.troubles)
-    daemon = Daemon(_status(home, opened, clock, health), page.link if page else None, loaded.where)
+    daemon = Daemon(_status(home, opened, clock, health, routing), page.link if page else None, loaded.where)
     console = OperatorConsole(store, approvals, ledger, runs, credentials, judge, clock, daemon)
     addresses = Addresses(opened, registry.place, routing.named)
     herald = Herald(store, clock, config.approvals.notices, addresses, loaded.secrets)
     ledger.on_commit.append(herald.hear)
+    pairing.on_security.append(herald.hear)
     desk = Conversation(approvals, store, clock, _switches(config, console, pairing), herald.hear)
 
     await _recover(store, ledger, approvals, clock)
@@ -97,6 +99,7 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
         if await _open(stack, channel, courier, desk, ledger, health):
             opened.append(channel.name)
             herald.on_post.append(courier.nudge)
+            pairing.on_post.append(courier.nudge)
     await stack.enter_async_context(_task(herald.run(), "herald"))
     watch = Watch(health.rows, store, herald.hear, clock)
     await stack.enter_async_context(_task(watch.run(), "watch over channels"))
@@ -194,7 +197,7 @@ def _report_fault(task: asyncio.Task[None]) -> None:
         log.critical("%s ended by a fault: %r", task.get_name(), fault, exc_info=fault)
 
 
-def _status(home: Home, opened: Sequence[str], clock: Clock, health: ChannelHealth) -> Any:  # noqa: ANN401 - a closure for Daemon
+def _status(home: Home, opened: Sequence[str], clock: Clock, health: ChannelHealth, routing: Routing) -> Any:  # noqa: ANN401 - a closure for Daemon
     started = clock.monotonic()
 
     def status() -> dict[str, Any]:
@@ -205,6 +208,7 @@ def _status(home: Home, opened: Sequence[str], clock: Clock, health: ChannelHeal
             "uptimeSeconds": int(clock.monotonic() - started),
             "channels": list(opened),
             "health": health.rows(),
+            "undecided": list(routing.undecided()),
         }
 
     return status

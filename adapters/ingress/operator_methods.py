@@ -112,6 +112,30 @@ async def _permission_revoke(ctx: OperatorCall, params: Params) -> Result:
     return await ctx.desks.permissions.revoke(p.read(p.ById, params).id, ctx.reviewer)
 
 
+async def _pairing_invite(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.Invite, params)
+    return await ctx.desks.pairing.invite(asked.channel, asked.route)
+
+
+async def _pairing_show(ctx: OperatorCall, params: Params) -> Result:
+    return await ctx.desks.pairing.invitation(p.read(p.ById, params).id)
+
+
+async def _pairing_confirm(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.Confirm, params)
+    return await ctx.desks.pairing.confirm(asked.id, ctx.reviewer, accepted=asked.accepted)
+
+
+async def _pairing_people(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.desks.pairing.people()
+
+
+async def _pairing_unpair(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.Unpair, params)
+    return await ctx.desks.pairing.unpair(asked.channel, asked.id, asked.route or "", ctx.reviewer)
+
+
 async def _subscribe(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
     await ctx.subscribe()
@@ -144,6 +168,11 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "channels.test": _test_channels,
     "permission.list": _permissions,
     "permission.revoke": _permission_revoke,
+    "pairing.invite": _pairing_invite,
+    "pairing.show": _pairing_show,
+    "pairing.confirm": _pairing_confirm,
+    "pairing.people": _pairing_people,
+    "pairing.unpair": _pairing_unpair,
     "events.subscribe": _subscribe,
     "exec.approvals.get": _not_available,
     "exec.approvals.set": _not_available,

@@ -52,6 +52,8 @@ Variable = Annotated[str, AfterValidator(_variable)]
 Base64 = Annotated[str, AfterValidator(_base64)]
 Claim = Annotated[Text, Field(max_length=200)]  # kept in memory beside what follows from it
 RequestId = Annotated[Text, Field(min_length=1, max_length=128)]
+ChannelName = Annotated[Text, Field(min_length=1, max_length=100)]
+RouteName = Annotated[Text, Field(min_length=1, max_length=128)]
 Limit = Annotated[int, Field(ge=1, le=1000)]
 WEEK_S = 7 * 86_400
 
@@ -235,7 +237,29 @@ class Listing(Params):
 class ChannelTest(Params):
     """`channels.test`; without `channel` every chat is asked."""
 
-    channel: Annotated[NonEmpty, Field(max_length=100)] | None = None
+    channel: ChannelName | None = None
+
+
+class Invite(Params):
+    """`pairing.invite`; without `route` for the person's own direct messages."""
+
+    channel: ChannelName
+    route: RouteName | None = None
+
+
+class Confirm(Params):
+    """`pairing.confirm`."""
+
+    id: RequestId
+    accepted: bool
+
+
+class Unpair(Params):
+    """`pairing.unpair`; `route` as it was paired for."""
+
+    channel: ChannelName
+    id: RequestId
+    route: RouteName | None = None
 
 
 class Row(Params):

@@ -20,10 +20,14 @@ def status_command(arguments: list[str]) -> int:
     if options.json:
         put_json(status)
     else:
-        health = status.pop("health", [])
+        health, undecided = status.pop("health", []), status.pop("undecided", [])
         facts([(name, _plain(value)) for name, value in status.items()])
         for row in health:
             print(_health_line(row))
+        for channel in undecided:
+            print(
+                coloured(f"{shown(channel)}: nobody can decide there; sayso pair {shown(channel)}", "yellow")
+            )
     return exits.OK
 
 

@@ -2,66 +2,55 @@
 
 from __future__ import annotations
 
-import hmac
-import secrets
-import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from core.config import ExecApprovals, RouteTarget
-from core.display import safe, span
-from core.errors import RequestError
+from core.approvals.invitations import TRIES_WINDOW_S, Invitation, Invitations, InvitationState, Tries
+from core.approvals.people import Place
+from core.approvals.routes import LOCAL_CHANNELS
+from core.config import ExecApprovals
+from core.display import elide, safe, span
+from core.errors import RequestError, StoreError
 from core.model.chat import Sender, Typed
+from core.model.notice import Notice, NoticeKind
 from core.model.pairing import PairedPerson
 from core.model.principal import Reviewer
-from core.model.request import AuditEvent
+from core.model.request import AuditEvent, MessageKind, OutboxMessage
 from core.ports import Clock, Store
-
-CODE_BYTES = 8
-OPEN_MS = 10 * 60_000
-KEPT_MS = 60 * 60_000
-MOST_TRIES = 5
-TRIES_WINDOW_MS = 60 * 60_000
-MOST_INVITATIONS = 20
-MOST_SENDERS = 1_000
 
 REFUSED = "This is no code that counts now. Ask the operator for a new one."
 NOT_IN_PUBLIC = (
     "Others can read this code here, so it no longer counts. Ask for a new one, and send it to me alone."
 )
-TOO_MANY = f"Too many wrong codes from you; try again in {span(TRIES_WINDOW_MS)}."
+TOO_MANY = f"Too many wrong codes; try again in {span(int(TRIES_WINDOW_S * 1000))}."
 CLAIMED = "Taken. The operator is asked now whether it is you."
+LOCKED = "Sayso is locked, so nobody is let in now. The code stays good until it expires."
+LET_IN = "The operator let you in: you may answer the questions that you are asked here."
+LET_IN_ELSEWHERE = (
+    "The operator let you in: you may answer the questions that are asked in the chat you share."
+)
+TURNED_AWAY = "The operator did not let you in. The code no longer counts."
+SENT_TWICE = "Somebody else sent the same code, so it no longer counts. Ask the operator for a new one."
 
-Place = Callable[[str, str], str]
+_NAME_HEAD, _NAME_TAIL = 60, 20
+_ENDINGS = {
+    InvitationState.OPEN: "nobody has sent the code yet",
+    InvitationState.CONFIRMED: "whoever sent the code was let in already",
+    InvitationState.REFUSED: "it was withdrawn",
+    InvitationState.EXPIRED: "it has expired; make a new code",
+    InvitationState.VOID: "others know the code, so it no longer counts; make a new one",
+}
 
-
-class InvitationState(StrEnum):
-    """How an invitation stands."""
-
-    OPEN = "open"
-    CLAIMED = "claimed"
-    CONFIRMED = "confirmed"
-    REFUSED = "refused"
-    EXPIRED = "expired"
-
-
-@dataclass(frozen=True, slots=True)
-class Invitation:
-    """One code that was handed out; kept in memory alone, so that a restart ends it."""
-
-    id: str
-    code: str
-    channel: str
-    route: str
-    expires_at: int
-    state: InvitationState = InvitationState.OPEN
-    claimed_by: Sender | None = None
+log = logging.getLogger(__name__)
 
 
 class Pairing:
-    """Hands out codes, takes them from chats, and keeps who was confirmed."""
+    """Hands out codes, takes them from chats, and keeps who was confirmed.
+
+    `on_security` is told of what should not have been tried, `on_post` that a message waits in the outbox.
+    """
 
     def __init__(
         self, store: Store, clock: Clock, settings: ExecApprovals, place: Place, opened: Sequence[str]
@@ -71,74 +60,54 @@ class Pairing:
         self._settings = settings
         self._place = place
         self._opened = opened
-        self._invitations: dict[str, Invitation] = {}
-        self._tries: dict[tuple[str, str], list[int]] = {}
+        self._invitations = Invitations(clock)
+        self._tries = Tries(clock)
+        self._one_at_a_time = asyncio.Lock()
+        self._under_way: set[asyncio.Task[dict[str, Any]]] = set()
+        self.on_security: list[Callable[[AuditEvent], None]] = []
+        self.on_post: list[Callable[[], None]] = []
         self.paired: tuple[PairedPerson, ...] = ()
 
     async def load(self) -> None:
         """Read who was let in before."""
         self.paired = await self._store.paired()
 
+    async def close(self) -> None:
+        """Wait for what is being kept."""
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+
     async def invite(self, channel: str, route: str | None) -> dict[str, Any]:
         """Make a one-time code; raises RequestError where the channel or the route is none."""
         place = self._checked(channel, route)
-        now = self._clock.now()
-        self._forget_old(now)
-        if len(self._invitations) >= MOST_INVITATIONS:
-            raise RequestError(f"{MOST_INVITATIONS} codes are out already; wait until some have expired")
-        code = secrets.token_hex(CODE_BYTES)
-        made = Invitation(str(uuid.uuid4()), code, channel, place, now + OPEN_MS)
-        self._invitations[made.id] = made
+        await self._require_unlocked()
+        made, code = self._invitations.make(channel, place)
         return {"id": made.id, "code": code, "expiresAt": made.expires_at}
 
     async def invitation(self, invitation_id: str) -> dict[str, Any]:
         """Tell how an invitation stands."""
-        found = self._invitations.get(invitation_id)
-        if found is None:
-            raise RequestError("there is no such invitation, or it is over for long", field="id")
-        state = self._state(found)
-        who = found.claimed_by
-        person = (
-            {"channel": who.channel, "id": who.id, "name": safe(who.name), "username": who.username}
-            if who
-            else None
-        )
-        return {"id": found.id, "state": state.value, "expiresAt": found.expires_at, "person": person}
+        found = self._found(invitation_id)
+        person = _shown(found.claimed_by) if found.claimed_by else None
+        return {"id": found.id, "state": found.state.value, "expiresAt": found.expires_at, "person": person}
 
     async def claim(self, typed: Typed, code: str) -> str:
-        """Take a code that somebody sent, and say what to tell them; one shown to others counts no more."""
-        now, who = self._clock.now(), typed.sender
-        if self._tried_often(who, now):
+        """Take a code that somebody sent, and say what to tell them; one that others know counts no more."""
+        locked = await self._store.locked()
+        # From here to the verdict nothing is awaited: of many who send at once, one is first.
+        found = self._invitations.by_code(code)
+        found = found if found and found.waits else None
+        if found and not typed.direct:
+            return await self._void(found, typed, NOT_IN_PUBLIC)
+        if self._tries.exhausted(typed.sender):
             return TOO_MANY
-        found = self._by_code(code)
-        if found is None or found.channel != who.channel or self._state(found) is not InvitationState.OPEN:
-            self._tries.setdefault((who.channel, who.id), []).append(now)
-            await self._record("security.wrong-code", who, typed.place)
-            return REFUSED
-        if not typed.direct:
-            self._invitations[found.id] = replace(found, state=InvitationState.EXPIRED)
-            await self._record("security.code-shown", who, typed.place)
-            return NOT_IN_PUBLIC
-        claimed = replace(found, state=InvitationState.CLAIMED, claimed_by=who)
-        self._invitations[found.id] = claimed
-        return CLAIMED
+        if found is None or found.channel != typed.sender.channel:
+            return await self._wrong(typed)
+        if found.claimed_by is not None:
+            return CLAIMED if _same(found.claimed_by, typed.sender) else await self._contested(found, typed)
+        return LOCKED if locked else self._claimed(found, typed.sender)
 
     async def confirm(self, invitation_id: str, reviewer: Reviewer, *, accepted: bool) -> dict[str, Any]:
-        """Let in, or turn away, the person who sent the code."""
-        found = self._invitations.get(invitation_id)
-        if found is None or found.claimed_by is None or self._state(found) is not InvitationState.CLAIMED:
-            raise RequestError("nobody waits to be let in by this invitation", field="id")
-        if not accepted:
-            self._invitations[found.id] = replace(found, state=InvitationState.REFUSED)
-            return {"accepted": False, "text": "Turned away; the code no longer counts."}
-        now, who = self._clock.now(), found.claimed_by
-        person = PairedPerson(who.channel, who.id, safe(who.name), found.route, now)
-        data = {"channel": who.channel, "id": who.id, "name": safe(who.name), "route": found.route}
-        event = AuditEvent(now, "person.paired", f"person:{reviewer.channel}:{reviewer.id}", None, data)
-        await self._store.put_paired(person, event)
-        await self.load()
-        self._invitations[found.id] = replace(found, state=InvitationState.CONFIRMED)
-        return {"accepted": True, "text": f"{safe(who.name)} may decide now."}
+        """Let in the person who sent the code; or turn them away, which also withdraws a code unsent."""
+        return await self._to_its_end(self._settled(invitation_id, reviewer, accepted=accepted))
 
     async def people(self) -> list[dict[str, Any]]:
         """List who was let in."""
@@ -155,23 +124,84 @@ class Pairing:
 
     async def unpair(self, channel: str, person: str, route: str, reviewer: Reviewer) -> dict[str, Any]:
         """Take a person's right back at once."""
-        found = next((p for p in self.paired if (p.channel, p.id, p.route) == (channel, person, route)), None)
+        return await self._to_its_end(
+            self._unpaired((channel, person, self._placed(channel, route)), reviewer)
+        )
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
+        """Do it all, also where the asker hangs up meanwhile: what is kept and what counts stay the same."""
+        task = asyncio.create_task(work, name="pairing")
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(task)
+
+    async def _settled(self, invitation_id: str, reviewer: Reviewer, *, accepted: bool) -> dict[str, Any]:
+        async with self._one_at_a_time:
+            found = self._found(invitation_id)
+            if not found.waits or (accepted and found.claimed_by is None):
+                raise RequestError(f"nobody can be let in by this code: {_ENDINGS[found.state]}", field="id")
+            if accepted and found.claimed_by is not None:
+                return await self._let_in(found, found.claimed_by, reviewer)
+            return await self._turned_away(found, reviewer)
+
+    async def _let_in(self, found: Invitation, who: Sender, reviewer: Reviewer) -> dict[str, Any]:
+        await self._require_unlocked()
+        person = PairedPerson(who.channel, who.id, _name(who), found.route, self._clock.now())
+        await self._store.put_paired(person, self._event("person.paired", reviewer, person))
+        self.paired = (*self._without(person), person)
+        self._invitations.settle(found, InvitationState.CONFIRMED)
+        await self._tell(who, LET_IN_ELSEWHERE if found.route else LET_IN)
+        return {"accepted": True, "text": f"{person.name} may decide now."}
+
+    async def _turned_away(self, found: Invitation, reviewer: Reviewer) -> dict[str, Any]:
+        self._invitations.settle(found, InvitationState.REFUSED)
+        who = found.claimed_by
+        if who is None:
+            return {"accepted": False, "text": "Withdrawn; the code no longer counts."}
+        person = PairedPerson(who.channel, who.id, _name(who), found.route, self._clock.now())
+        await self._store.append(self._event("person.turned-away", reviewer, person))
+        await self._tell(who, TURNED_AWAY)
+        return {"accepted": False, "text": "Turned away; the code no longer counts."}
+
+    async def _unpaired(self, key: tuple[str, str, str], reviewer: Reviewer) -> dict[str, Any]:
+        async with self._one_at_a_time:
+            found = next((one for one in self.paired if _key(one) == key), None)
+            if found is None:
+                raise RequestError("nobody was let in like this; sayso people list shows who was", field="id")
+            await self._store.unpair(found, self._event("person.unpaired", reviewer, found))
+            self.paired = self._without(found)
+            return {"text": f"{found.name} may not decide there any more."}
+
+    def _without(self, person: PairedPerson) -> tuple[PairedPerson, ...]:
+        return tuple(one for one in self.paired if _key(one) != _key(person))
+
+    def _found(self, invitation_id: str) -> Invitation:
+        found = self._invitations.get(invitation_id)
         if found is None:
-            raise RequestError("nobody was let in like this; sayso people list shows who was", field="id")
-        now = self._clock.now()
-        data = {"channel": channel, "id": person, "route": route}
-        event = AuditEvent(now, "person.unpaired", f"person:{reviewer.channel}:{reviewer.id}", None, data)
-        await self._store.unpair(found, event)
-        await self.load()
-        return {"text": f"{found.name} may not decide there any more."}
+            raise RequestError(
+                "there is no such invitation: it was over long ago, or Sayso started again since", field="id"
+            )
+        return found
 
     def _checked(self, channel: str, route: str | None) -> str:
+        """Return the place of the route, empty where none is given; raises RequestError for what is none."""
+        if channel in LOCAL_CHANNELS:
+            raise RequestError(f"{channel} needs no pairing: its login is the operator's", field="channel")
         if channel not in self._opened:
             raise RequestError(
-                f"the channel {channel!r} is not open; sayso status tells why", field="channel"
+                f"the channel {safe(channel)!r} is not open; sayso status tells why", field="channel"
             )
-        if route is None:
-            return ""
+        if not self._settings.enabled:
+            raise RequestError("approvals.exec.enabled is false, so no chat is asked; set it to true first")
+        return "" if route is None else self._checked_route(channel, route)
+
+    def _checked_route(self, channel: str, route: str) -> str:
+        if self._settings.mode == "session":
+            raise RequestError(
+                "approvals.exec.mode is session, so targets are not asked: set it to targets or both, or "
+                "leave the route out to ask this person in direct messages",
+                field="route",
+            )
         places = {self._place(t.channel, t.to): t.to for t in self._settings.targets if t.channel == channel}
         try:
             place = self._place(channel, route)
@@ -180,54 +210,84 @@ class Pairing:
         if place not in places:
             known = ", ".join(places.values()) or "none"
             raise RequestError(
-                f"{route!r} is no target of {channel} in approvals.exec.targets (there: {known})",
+                f"{safe(route)!r} is no target of {channel} in approvals.exec.targets (there: {known})",
                 field="route",
             )
         return place
 
-    def _state(self, found: Invitation) -> InvitationState:
-        waits = found.state in (InvitationState.OPEN, InvitationState.CLAIMED)
-        return InvitationState.EXPIRED if waits and found.expires_at <= self._clock.now() else found.state
+    def _placed(self, channel: str, route: str) -> str:
+        """Name a route as it was kept; one that the channel does not know any more is named as it is."""
+        try:
+            return self._place(channel, route) if route else ""
+        except ValueError:
+            return route
 
-    def _by_code(self, code: str) -> Invitation | None:
-        given = code.encode()
-        return next(
-            (one for one in self._invitations.values() if hmac.compare_digest(one.code.encode(), given)), None
-        )
+    async def _require_unlocked(self) -> None:
+        if await self._store.locked():
+            raise RequestError("Sayso is locked, so nobody is let in; sayso unlock ends that")
 
-    def _tried_often(self, who: Sender, now: int) -> bool:
-        key = (who.channel, who.id)
-        lately = [at for at in self._tries.pop(key, []) if 0 <= now - at < TRIES_WINDOW_MS]
-        if lately:
-            self._tries[key] = lately
-        if len(self._tries) > MOST_SENDERS:
-            del self._tries[next(iter(self._tries))]
-        return len(lately) >= MOST_TRIES
+    def _claimed(self, found: Invitation, who: Sender) -> str:
+        self._invitations.claim(found, who)
+        return CLAIMED
 
-    def _forget_old(self, now: int) -> None:
-        self._invitations = {
-            key: one for key, one in self._invitations.items() if one.expires_at + KEPT_MS > now
-        }
+    async def _wrong(self, typed: Typed) -> str:
+        self._tries.count(typed.sender)
+        await self._record("security.wrong-code", typed)
+        return REFUSED
 
-    async def _record(self, kind: str, who: Sender, place: str) -> None:
-        data = {"name": who.name, "place": place}
+    async def _contested(self, found: Invitation, typed: Typed) -> str:
+        """End a code that two people sent: either may have it from looking over a shoulder."""
+        told = await self._void(found, typed, SENT_TWICE)
+        if found.claimed_by is not None:
+            await self._tell(found.claimed_by, SENT_TWICE)
+        return told
+
+    async def _void(self, found: Invitation, typed: Typed, why: str) -> str:
+        self._invitations.settle(found, InvitationState.VOID)
+        await self._record("security.code-shown", typed)
+        return why
+
+    async def _record(self, kind: str, typed: Typed) -> None:
+        who = typed.sender
+        data = {"name": who.name, "place": typed.place}
         event = AuditEvent(self._clock.now(), kind, f"person:{who.channel}:{who.id}", None, data)
         await self._store.append(event)
+        for told in self.on_security:
+            told(event)
+
+    def _event(self, kind: str, reviewer: Reviewer, person: PairedPerson) -> AuditEvent:
+        data = {"channel": person.channel, "id": person.id, "name": person.name, "route": person.route}
+        actor = f"person:{reviewer.channel}:{reviewer.id}"
+        return AuditEvent(self._clock.now(), kind, actor, None, data)
+
+    async def _tell(self, who: Sender, words: str) -> None:
+        """Tell a person in their direct messages; what was decided stands, whether they learn it or not."""
+        try:
+            place = self._place(who.channel, f"user:{who.id}")
+            notice = Notice(NoticeKind.CHANNEL, words)
+            now = self._clock.now()
+            await self._store.post(
+                OutboxMessage(who.channel, MessageKind.NOTICE, "", now, place, notice),
+            )
+        except (StoreError, ValueError) as error:
+            log.warning("%s:%s is not told about the pairing: %s", who.channel, who.id, error)
+            return
+        for nudge in self.on_post:
+            nudge()
 
 
-def with_people(settings: ExecApprovals, people: Sequence[PairedPerson], place: Place) -> ExecApprovals:
-    """Add those who were let in: to the approvers of their route, or their direct messages to the targets."""
-    if not people:
-        return settings
-    used = settings.targets if settings.mode != "session" else ()
-    targets = {(target.channel, place(target.channel, target.to)): target for target in used}
-    for person in people:
-        at = (person.channel, person.route or place(person.channel, f"user:{person.id}"))
-        if person.route and at not in targets:
-            continue
-        target = targets.get(at) or RouteTarget(channel=person.channel, to=f"user:{person.id}")
-        approvers = target.approvers or (settings.approvers if at in targets else ())
-        who = f"{person.channel}:id:{person.id}"
-        targets[at] = target.model_copy(update={"approvers": (*approvers, who)})
-    mode = "both" if settings.mode == "session" and targets else settings.mode
-    return settings.model_copy(update={"targets": tuple(targets.values()), "mode": mode})
+def _key(person: PairedPerson) -> tuple[str, str, str]:
+    return person.channel, person.id, person.route
+
+
+def _same(one: Sender, other: Sender) -> bool:
+    return (one.channel, one.id) == (other.channel, other.id)
+
+
+def _name(who: Sender) -> str:
+    return safe(elide(who.name, head=_NAME_HEAD, tail=_NAME_TAIL).text) or who.id
+
+
+def _shown(who: Sender) -> dict[str, Any]:
+    username = safe(who.username) if who.username else None
+    return {"channel": who.channel, "id": who.id, "name": _name(who), "username": username}

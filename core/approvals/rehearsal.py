@@ -57,13 +57,19 @@ def rehearsal(channel: str | None, now: int, timeout_ms: int) -> Request:
     )
 
 
-def routes_of(settings: ExecApprovals, request: Request, open_channels: Sequence[str]) -> tuple[Route, ...]:
+def routes_of(
+    settings: ExecApprovals, request: Request, open_channels: Sequence[str], paired: Sequence[Route] = ()
+) -> tuple[Route, ...]:
     """List where a request is shown; the filters for agents and sessions do not hold for a test question."""
     session = request.call.session
     if not is_rehearsal(request):
-        return routes_for(settings, agent=session.agent, session=session, open_channels=open_channels)
+        return routes_for(
+            settings, agent=session.agent, session=session, open_channels=open_channels, paired=paired
+        )
     unfiltered = settings.model_copy(update={"agent_filter": (), "session_filter": ()})
-    found = routes_for(unfiltered, agent=session.agent, session=session, open_channels=open_channels)
+    found = routes_for(
+        unfiltered, agent=session.agent, session=session, open_channels=open_channels, paired=paired
+    )
     channel = request.call.args.get("channel")
     return tuple(route for route in found if _is_tested(route, channel))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from core.model.session import SessionKey
 
 WEB, TERMINAL = "web", "terminal"
 LOCAL_CHANNELS = (WEB, TERMINAL)
+PAIRED = "sayso pair"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +35,31 @@ class Route:
 
 
 def routes_for(
-    settings: ExecApprovals, *, agent: str, session: SessionKey, open_channels: Sequence[str]
+    settings: ExecApprovals,
+    *,
+    agent: str,
+    session: SessionKey,
+    open_channels: Sequence[str],
+    paired: Sequence[Route] = (),
 ) -> tuple[Route, ...]:
-    """List where a question is shown, chats first; empty where nobody can be asked."""
-    chats = tuple(_chats(settings, agent, session, open_channels))
+    """List where a question is shown, chats first; empty where nobody can be asked.
+
+    `paired` are the routes of people who were let in by a code; filters hold for them too. They come after
+    the others: `joined` makes one of routes to the same place.
+    """
+    chats = tuple(_chats(settings, agent, session, open_channels, paired))
     return (*chats, *_local(settings, open_channels, chat_is_asked=bool(chats)))
+
+
+def joined(routes: Iterable[Route]) -> tuple[Route, ...]:
+    """Keep the first route of each place; who was let in by a code joins those who may answer there."""
+    found: dict[tuple[str, str], Route] = {}
+    for route in routes:
+        at = (route.channel, route.place)
+        first = found.setdefault(at, route)
+        if first is not route and route.source == PAIRED:
+            found[at] = replace(first, approvers=(*first.approvers, *route.approvers))
+    return tuple(found.values())
 
 
 def _local(settings: ExecApprovals, open_channels: Sequence[str], *, chat_is_asked: bool) -> Iterator[Route]:
@@ -49,7 +70,11 @@ def _local(settings: ExecApprovals, open_channels: Sequence[str], *, chat_is_ask
 
 
 def _chats(
-    settings: ExecApprovals, agent: str, session: SessionKey, open_channels: Sequence[str]
+    settings: ExecApprovals,
+    agent: str,
+    session: SessionKey,
+    open_channels: Sequence[str],
+    paired: Sequence[Route],
 ) -> Iterator[Route]:
     if not settings.enabled or not _passes(settings, agent, session):
         return
@@ -57,7 +82,7 @@ def _chats(
     found: dict[tuple[str, str], Route] = {}
     for route in (*_targets(settings), *_own_chat(settings, session)):
         found.setdefault((route.channel, route.place), route)
-    for route in found.values():
+    for route in (*found.values(), *paired):
         if route.approvers and route.channel in open_channels and route.channel not in LOCAL_CHANNELS:
             yield route
 
