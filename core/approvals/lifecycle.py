@@ -35,6 +35,11 @@ BY_POLICY = "policy"
 BY_TIME = "time"
 BY_DAEMON = "daemon"
 BY_OPERATOR = "operator"
+_ALARMING = {
+    "tool.owner-only": "security.owner-only",
+    "exec.deny-own-state": "security.own-state",
+    "exec.deny-operator-verb": "security.operator-verb",
+}
 GRACE_MS = 15_000
 LAST_MOMENT_MS = 5_000  # in which the asker still starts what was allowed just before the deadline
 
@@ -75,9 +80,8 @@ def refused(request: Request, now: int) -> Change:
     )
     created = _event(request, now, "request.created", _agent(request), _admission(request))
     why = {"rule": request.verdict.get("rule"), "reason": request.verdict.get("reason")}
-    return Change(
-        denied, insert=True, events=(created, _event(denied, now, "request.denied", BY_POLICY, why))
-    )
+    no = _event(denied, now, "request.denied", BY_POLICY, why)
+    return Change(denied, insert=True, events=(created, no, *_alarms(denied, now)))
 
 
 def reviewed(request: Request, review: Review, now: int) -> Change:
@@ -232,6 +236,13 @@ def _ended(
 
 def _grant(request: Request, now: int) -> Grant:
     return Grant(request.id, request.binding.digest, now, request.deadline)
+
+
+def _alarms(request: Request, now: int) -> tuple[AuditEvent, ...]:
+    """Tell the operator of an attempt that no honest agent makes."""
+    kind = _ALARMING.get(str(request.verdict.get("rule")))
+    data = {"rule": request.verdict.get("rule"), "command": request.canonical}
+    return (_event(request, now, kind, _agent(request), data),) if kind else ()
 
 
 def _permission(request: Request, review: Review, now: int, until: int) -> StandingPermission:

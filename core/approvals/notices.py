@@ -18,6 +18,9 @@ _ENDED = (State.FINISHED, State.FAILED, State.INTERRUPTED)
 _SECURITY = {
     "security.outsider": "Somebody who may not decide here tried to",
     "security.foreign-button": "A button was pressed that belongs to another message",
+    "security.owner-only": "An agent that is not its owner's tried to use a tool for owners",
+    "security.own-state": "An agent tried to touch Sayso's own state or configuration",
+    "security.operator-verb": "An agent tried to call one of Sayso's operator commands",
 }
 _DOES_NOT_WORK = ("does not work", "put this right and restart Sayso; until then nobody is asked there")
 _IN_TROUBLE = (
@@ -59,6 +62,8 @@ def security_notice(
     lines = [f"{what} ({_line(event.kind, secrets)})", f"Who: {who}"]
     if data.get("place"):
         lines.append(f"Where: {_line(str(data['place']), secrets)}")
+    if data.get("command"):
+        lines.append(f"Command: {_line(str(data['command']), secrets)}")
     return Notice(NoticeKind.SECURITY, "\n".join(lines), event.request_id)
 
 
@@ -111,6 +116,8 @@ def repeats(notice: Notice, request: Request | None) -> tuple[str, ...]:
     if notice.kind is NoticeKind.DENIED and request is not None:
         rule = str(request.verdict.get("rule", ""))
         return (notice.kind, str(request.call.session), rule, request.canonical, settled_line(request))
+    if notice.kind is NoticeKind.SECURITY:
+        return (notice.kind, notice.text)
     return (notice.kind, notice.request_id or "", notice.text)
 
 
@@ -122,7 +129,9 @@ def summed_up(kind: NoticeKind, count: int) -> Notice:
 
 def _notices(change: Change, settings: NoticeSettings, secrets: Sequence[str]) -> Iterator[Notice]:
     request = change.request
-    if settings.denied and request.state is State.DENIED:
+    alarms = [found for event in change.events if (found := security_notice(event, settings, secrets))]
+    yield from alarms
+    if settings.denied and request.state is State.DENIED and not alarms:
         yield _notice(NoticeKind.DENIED, request, _denial(request, secrets))
     if settings.finished and request.state in _ENDED:
         line = f"Run {outcome_line(request.state, request.outcome or {})}"
@@ -131,10 +140,6 @@ def _notices(change: Change, settings: NoticeSettings, secrets: Sequence[str]) -
         channels = ", ".join(dict.fromkeys(copy.channel for copy in request.copies))
         line = f"Asked elsewhere: {_line(channels, secrets)}"
         yield _notice(NoticeKind.ASKED_ELSEWHERE, request, (line, *_what(request, secrets)))
-    for event in change.events:
-        notice = security_notice(event, settings, secrets)
-        if notice is not None:
-            yield notice
 
 
 def _notice(kind: NoticeKind, request: Request, lines: Iterable[str]) -> Notice:
