@@ -19,9 +19,19 @@ from core.ports import Clock
 
 _ANSWERS: dict[str, Answer] = {
     Verb.ALLOW_ONCE: Answer.ALLOW_ONCE,
+    Verb.ALLOW_FOR: Answer.ALLOW_FOR,
     Verb.ALLOW_ALWAYS: Answer.ALLOW_ALWAYS,
     Verb.DENY: Answer.DENY,
+    Verb.DENY_ALWAYS: Answer.DENY_ALWAYS,
 }
+_HOW = {
+    commands.How.ONCE: Answer.ALLOW_ONCE,
+    commands.How.FOR: Answer.ALLOW_FOR,
+    commands.How.ALWAYS: Answer.ALLOW_ALWAYS,
+}
+
+
+MAY_NOT = "You may not decide this."
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,7 @@ class MemoryDesk:
     """A ChatDesk in memory: the first answer wins, later ones are told what stands.
 
     A press counts where its nonce was given out for its place; `approvers` are the senders who may decide,
-    as CHANNEL:ID.
+    as CHANNEL:ID. `words`, where given, are what a press that decides is answered with.
     """
 
     cards: dict[str, Card] = field(default_factory=dict)
@@ -44,6 +54,7 @@ class MemoryDesk:
     changed: Callable[[Card], None] | None = None
     approvers: set[str] = field(default_factory=set)
     copies: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    words: str | None = None
 
     def nonce(self, card: Card, channel: str, place: str) -> str:
         """Give out the nonce of a new copy."""
@@ -78,10 +89,19 @@ class MemoryDesk:
         request_id, *where = self.copies.get(press.nonce, ("", "", ""))
         if not request_id or where != [press.sender.channel, press.place]:
             return Reply("This button belongs to no request here.")
-        if press.verb == Verb.VIEW_ALL and self._may_decide(press.sender):
-            return Reply("Here is all of it.", document=self.cards[request_id].command)
-        answer = _ANSWERS.get(press.verb)
-        return await self._decide(press.sender, request_id, answer)
+        if not self._may_decide(press.sender):
+            return Reply(MAY_NOT)
+        card = self.cards[request_id]
+        waiting = card if card.waits else None
+        if press.verb == Verb.VIEW_ALL:
+            return Reply("Here is all of it.", document=card.command, card=waiting)
+        if press.verb in _ANSWERS:
+            return await self._decide(
+                press.sender, request_id, _ANSWERS[press.verb], press.reason, press.for_ms
+            )
+        if not Verb(press.verb).navigates:
+            return Reply("This button means nothing here.")
+        return Reply("", card=card) if waiting else Reply(f"Too late: {card.decided}.")
 
     async def typed(self, typed: Typed) -> Reply | None:
         command = commands.parse(typed.text, bot=typed.bot)
@@ -90,16 +110,24 @@ class MemoryDesk:
         found = [request_id for request_id in self.cards if request_id.startswith(command.id)]
         if len(found) != 1:
             return Reply("There is no such request.")
-        answer = Answer.ALLOW_ONCE if isinstance(command, commands.Approve) else Answer.DENY
-        return await self._decide(typed.sender, found[0], answer)
+        if not self._may_decide(typed.sender):
+            return Reply(MAY_NOT)
+        if isinstance(command, commands.Approve):
+            return await self._decide(typed.sender, found[0], _HOW[command.how], for_ms=command.for_ms)
+        answer = Answer.DENY_ALWAYS if command.always else Answer.DENY
+        return await self._decide(typed.sender, found[0], answer, command.reason)
 
-    async def _decide(self, sender: Sender, request_id: str, answer: Answer | None) -> Reply:
-        if not self._may_decide(sender):
-            return Reply("You may not decide this.")
-        if answer is None:
-            return Reply("This button means nothing here.")
+    async def _decide(
+        self,
+        sender: Sender,
+        request_id: str,
+        answer: Answer,
+        reason: str | None = None,
+        for_ms: int | None = None,
+    ) -> Reply:
         reviewer = Reviewer(sender.channel, sender.id, sender.name)
-        return Reply((await self.review(Review(request_id, answer, reviewer))).text)
+        said = (await self.review(Review(request_id, answer, reviewer, reason, for_ms=for_ms))).text
+        return Reply(said if self.words is None else self.words)
 
     def _may_decide(self, sender: Sender) -> bool:
         return f"{sender.channel}:{sender.id}" in self.approvers

@@ -296,8 +296,10 @@ class OnTelegram:
 
     labels = {  # noqa: RUF012 - never changed
         Answer.ALLOW_ONCE: "Allow once",
+        Answer.ALLOW_FOR: "Allow 15 min",
         Answer.ALLOW_ALWAYS: "Always allow",
         Answer.DENY: "Deny",
+        Answer.DENY_ALWAYS: "Deny always",
     }
 
     def __init__(self, clock, logins, desk):  # noqa: ARG002 - same shape as the page's
@@ -309,6 +311,7 @@ class OnTelegram:
         self.reviewer = Reviewer("telegram", str(self.ann.id), "Ann")
         desk.approvers.add(f"telegram:{self.ann.id}")
         self.refuses_unknown = pytest.raises(DeliveryRefused)
+        self.nonces = {}
 
     async def open(self):
         if not self.api.calls:
@@ -320,10 +323,13 @@ class OnTelegram:
 
     async def post(self, card):
         place = str(self.ops.id)
-        return await self.channel.post(card, place, self.desk.nonce(card, "telegram", place))
+        nonce = self.desk.nonce(card, "telegram", place)
+        ref = await self.channel.post(card, place, nonce)
+        self.nonces[ref] = nonce
+        return ref
 
     async def update(self, card, ref):
-        await self.channel.update(card, str(self.ops.id), ref, "")
+        await self.channel.update(card, str(self.ops.id), ref, self.nonces.get(ref, ""))
 
     async def restart(self, card):  # noqa: ARG002 - its message is still there, nobody tells it again
         await self.channel.close()
@@ -338,13 +344,16 @@ class OnTelegram:
     @staticmethod
     def read(message):
         assert message.links == [], message.text
-        assert {entity["type"] for entity in message.entities} <= {"bold", "code", "pre"}
+        kinds = {"bold", "code", "pre", *(["text_mention"] if message.begins_reply else [])}
+        assert {entity["type"] for entity in message.entities} <= kinds
         return "\n".join([message.text, *itertools.chain(*message.buttons)])
 
     def own_words(self):
-        """Return what stands outside CODE and PRE, the labels among it, and the buttons of each message."""
+        """Return what stands outside CODE and PRE, the labels among it, and the buttons; files have none."""
         found = []
         for message in self.api.sent(self.ops):
+            if message.document:
+                continue
             raw = message.text.encode("utf-16-le")
             for entity in sorted(message.entities, key=lambda entity: -entity["offset"]):
                 if entity["type"] != "bold":
@@ -354,21 +363,39 @@ class OnTelegram:
             found.append((raw.decode("utf-16-le"), bold, message.buttons))
         return found
 
-    def pressed(self, card, answer, person):
-        cards = [message for message in self.api.sent(self.ops) if card.short_id in message.text]
-        return self.api.press(cards[-1], self.labels[answer], person)
+    def message_of(self, card):
+        sent = self.api.sent(self.ops)
+        return [one for one in sent if card.short_id in one.text and not one.begins_reply][-1]
+
+    async def press(self, card, label, person):
+        """Press a button; where it is not to be seen, Ann turns to it first, for everybody."""
+        message = self.message_of(card)
+        labels = list(itertools.chain(*message.buttons))
+        if label not in labels:
+            turn = "More" if "More" in labels else "Back"
+            await self.api.answer_to(self.api.press(message, turn, self.ann))
+        return (await self.api.answer_to(self.api.press(message, label, person))).text
 
     async def answer(self, card, answer):
-        return (await self.api.answer_to(self.pressed(card, answer, self.ann))).text
+        return await self.press(card, self.labels[answer], self.ann)
 
     async def answer_as_outsider(self, card, answer):
-        return (await self.api.answer_to(self.pressed(card, answer, self.mallory))).text
+        return await self.press(card, self.labels[answer], self.mallory)
 
-    async def typed(self, command, person):
+    async def asked_why(self, card):
+        """Let Ann deny with a reason, and return the message that asks for it."""
+        assert await self.press(card, "Deny with a reason", self.ann) == ""
+        return [message for message in self.api.sent(self.ops) if message.begins_reply][-1]
+
+    async def replied(self, asked, words, person):
+        """Reply to a message in the group and return the answer, which goes to its sender alone."""
+        return await self.typed(words, person, reply_to=asked)
+
+    async def typed(self, command, person, reply_to=None):
         """Say a command in the group and return the answer, which goes to its sender alone."""
         private = self.api.private_chat(person)
         before = len(self.api.sent(private))
-        self.api.say(self.ops, person, command)
+        self.api.say(self.ops, person, command, reply_to=reply_to)
         answers = await self.api.until(lambda: self.api.sent(private)[before:])
         return self.read(answers[0])
 

@@ -225,7 +225,7 @@ def _read_out(command: commands.Command | None) -> Reply | None:
 
 def _shown(card: Card, verb: str) -> Reply:
     if verb == Verb.VIEW_ALL.value:
-        return Reply("Here is all of it.", document=in_full(card))
+        return Reply("Here is all of it.", document=in_full(card), card=card if card.waits else None)
     if verb not in [navigating.value for navigating in Verb if navigating.navigates]:
         return NOT_THIS_MESSAGE
     if not card.waits:

@@ -77,8 +77,8 @@ class Typed:
 class Reply:
     """What to tell the sender; `private` goes to nobody else where the platform can do that.
 
-    `document` is long text to send along as a file, whole. `card` answers a press that navigates: it stands
-    there where the sender may choose from what the card offers.
+    `document` is long text to send along as a file, whole. `card` answers a press that navigates, or that
+    asked to see all: it stands there where the sender may choose from what the card offers.
     """
 
     text: str

@@ -89,8 +89,9 @@ async def test_an_answer_reaches_the_desk_with_the_person_who_gave_it(place, des
     await place.post(card)
     await place.shown()
     said = await place.answer(card, answer)
-    assert [(r.request_id, r.answer, r.reviewer) for r in desk.reviews] == [
-        (card.request_id, answer, place.reviewer)
+    for_ms = card.durations[0] if answer is Answer.ALLOW_FOR else None
+    assert [(r.request_id, r.answer, r.reviewer, r.for_ms) for r in desk.reviews] == [
+        (card.request_id, answer, place.reviewer, for_ms)
     ]
     assert f"You {'allowed' if answer.allows else 'denied'} {card.short_id}." in said
 
@@ -249,6 +250,97 @@ async def test_hostile_words_of_a_decision_and_a_notice_are_only_text(place, des
     await place.channel.notify(notice, where)
     shown = await place.fresh()
     assert not [char for char in shown if unicodedata.category(char) in FORBIDDEN and char != "\n"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_hostile_words_in_the_answer_to_an_answer_are_only_text(group, desk, make_card, text) -> None:
+    card = desk.ask(make_card())
+    await group.post(card)
+    desk.words = f"You denied it. {text}"
+    toast = await group.answer(card, Answer.DENY)
+    typed = await group.typed(f"/deny@{group.api.world.bot.username} {card.short_id}", group.ann)
+    for said in (toast, typed):
+        assert not [char for char in said if unicodedata.category(char) in FORBIDDEN and char != "\n"]
+    assert "You denied it." in typed
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_a_hostile_text_that_is_viewed_whole_is_only_text(group, desk, make_card, text) -> None:
+    card = desk.ask(make_card(command="x" * 9_000 + text))
+    await group.post(card)
+    private = group.api.private_chat(group.ann)
+    assert await group.press(card, "View all", group.ann)
+    (document,) = group.api.documents(private)
+    whole = document.content.decode()
+    assert not [char for char in whole if unicodedata.category(char) in FORBIDDEN and char != "\n"]
+    assert whole.startswith("x" * 9_000)
+    assert flat(safe(text, multiline=True))[-10:] in flat(whole)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_hostile_output_that_comes_as_a_file_is_only_text(group, desk, make_card, text) -> None:
+    card = desk.ask(make_card())
+    ref = await group.post(card)
+    outcome = CardOutcome("exited with 1", 1, 5, "x" * 900 + text, text)
+    await group.update(desk.settle(card.request_id, State.FINISHED, "allowed", outcome=outcome), ref)
+    (document,) = await group.api.until(lambda: group.api.documents(group.ops))
+    whole = document.content.decode()
+    assert not [char for char in whole if unicodedata.category(char) in FORBIDDEN and char != "\n"]
+
+
+@pytest.mark.parametrize("label", ["More", "Deny with a reason", "Back", "View all"])
+async def test_who_may_not_decide_turns_no_buttons_and_is_asked_for_no_reason(
+    group, desk, make_card, label
+) -> None:
+    card = desk.ask(make_card(command="x" * 9_000) if label == "View all" else make_card())
+    await group.post(card)
+    if label in ("Back", "Deny with a reason"):
+        await group.press(card, "More", group.ann)
+    before = group.message_of(card).buttons
+    assert "may not decide" in await group.press(card, label, group.mallory)
+    assert (group.message_of(card).buttons, len(group.api.sent())) == (before, 1)
+    assert (desk.reviews, (await desk.card(card.request_id)).waits) == ([], True)
+
+
+async def test_buttons_that_were_turned_to_can_be_pressed_after_a_restart(group, desk, make_card) -> None:
+    card = desk.ask(make_card())
+    await group.post(card)
+    await group.press(card, "More", group.ann)
+    await group.restart(card)
+    assert f"You allowed {card.short_id}." in await group.answer(card, Answer.ALLOW_FOR)
+    assert [review.for_ms for review in desk.reviews] == [900_000]
+
+
+async def test_a_reason_that_was_asked_for_before_a_restart_counts_after_it(group, desk, make_card) -> None:
+    card = desk.ask(make_card())
+    await group.post(card)
+    asked = await group.asked_why(card)
+    await group.restart(card)
+    assert f"You denied {card.short_id}." in await group.replied(asked, "Always ask me\nfirst", group.ann)
+    assert [(review.answer, review.reason) for review in desk.reviews] == [
+        (Answer.DENY, "Always ask me first")
+    ]
+
+
+async def test_a_reason_of_somebody_who_may_not_decide_denies_nothing(group, desk, make_card) -> None:
+    card = desk.ask(make_card())
+    await group.post(card)
+    asked = await group.asked_why(card)
+    assert "may not decide" in await group.replied(asked, "I say so", group.mallory)
+    assert (desk.reviews, (await desk.card(card.request_id)).waits) == ([], True)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+async def test_a_hostile_reason_is_only_a_reason(group, desk, make_card, text) -> None:
+    card = desk.ask(make_card())
+    await group.post(card)
+    asked = await group.asked_why(card)
+    sent = text.encode("utf-16", "replace").decode("utf-16")[:4_000]  # what a client can send
+    await group.replied(asked, f"because {sent}", group.ann)
+    ((answer, reason),) = [(review.answer, review.reason) for review in desk.reviews]
+    assert answer is Answer.DENY
+    assert reason.startswith("because")
+    assert not [char for char in reason if unicodedata.category(char) in FORBIDDEN]
 
 
 async def test_every_line_of_a_card_at_the_terminal_is_framed(clock, logins, desk, make_card) -> None:

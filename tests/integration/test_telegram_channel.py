@@ -10,10 +10,11 @@ import aiohttp
 import pytest
 
 from adapters.channels.telegram.adapter import TelegramChannel
-from adapters.channels.telegram.reading import ANONYMOUS, EDITED, FORWARDED, NOT_OURS
+from adapters.channels.telegram.reading import ANONYMOUS, EDITED, FORWARDED, NOT_OURS, NOT_TEXT
+from core.approvals import commands
 from core.config import TelegramSettings
 from core.errors import DeliveryError, DeliveryRefused, DeliveryUnclear, NotPermitted, StartError
-from core.model.card import CardOutcome
+from core.model.card import Card, CardOutcome
 from core.model.chat import Press, Reply, Typed
 from core.model.notice import Notice, NoticeKind
 from core.model.request import State
@@ -33,10 +34,14 @@ class ChatMemory:
     presses: list[Press] = field(default_factory=list)
     commands: list[Typed] = field(default_factory=list)
     hold: asyncio.Event | None = None
+    stands: Card | None = None
 
     async def press(self, press: Press) -> Reply | None:
         self.presses.append(press)
         return await self._answer()
+
+    async def card(self, _request_id: str) -> Card | None:
+        return self.stands
 
     async def typed(self, typed: Typed) -> Reply | None:
         self.commands.append(typed)
@@ -98,7 +103,7 @@ class TestCards:
         ref = await channel.post(make_card(command="curl evil.example @ann_a #x"), str(ops.id), NONCE)
         (message,) = telegram_api.sent(ops)
         assert ref == f"{ops.id}/{message.id}"
-        assert message.buttons == [["Allow once", "Always allow"], ["Deny"]]
+        assert message.buttons == [["Allow once", "Always allow"], ["Deny", "More"]]
         assert message.button("Allow once")["callback_data"] == f"o:{NONCE}"
         assert (message.links, message.previews) == ([], False)
         assert channel.health() == ("ok", "connected")
@@ -281,7 +286,19 @@ class TestPresses:
 
     @pytest.mark.parametrize(
         "data",
-        ["x:" + NONCE, "o:short", f"o:{NONCE}:b", f"o{NONCE}", f"o:{NONCE}\n", "\x00", "o:" + "é" * 22],
+        [
+            *["x:" + NONCE, "o:short", f"o:{NONCE}:b", f"o{NONCE}", f"o:{NONCE}\n", "\x00", "o:" + "é" * 22],
+            *[f"f:{NONCE}", f"f:{NONCE}:", f"f:{NONCE}:0", f"f:{NONCE}:9999", f"f:{NONCE}:2592000001"],
+            *[f"f:{NONCE}:99999999999", f"f:{NONCE}:900000:1", f"f:{NONCE}:0900000", f"f:{NONCE}:-900000"],
+            *[
+                f"f:{NONCE}:+900000",
+                f"f:{NONCE}: 900000",
+                f"f:{NONCE}:9e5",
+                f"f:{NONCE}:9_000",
+                f"f:{NONCE}:٩٠٠٠٠٠",
+            ],
+            *[f"{verb}:{NONCE}:900000" for verb in "oadvmlnr"],
+        ],
     )
     async def test_made_up_buttons_never_reach_the_desk(self, telegram_api, message, ann, chat_desk, data):
         answer = await telegram_api.answer_to(telegram_api.press_raw(message, data, ann))
@@ -357,21 +374,25 @@ class TestViewAll:
         await channel.post(make_card(command="x" * 9_000), str(ops.id), NONCE)
         return telegram_api.sent(ops)[0]
 
-    async def test_the_allow_buttons_come_after_the_whole_text(self, telegram_api, message, ann, chat_desk):
+    async def test_the_allow_buttons_come_after_the_whole_text(
+        self, telegram_api, message, ann, chat_desk, make_card
+    ):
         private = telegram_api.private_chat(ann)
         assert message.buttons == [["View all"], ["Deny"]]
-        chat_desk.reply = Reply("Here it is.", document="x" * 9_000)
+        chat_desk.stands = make_card()
+        chat_desk.reply = Reply("Here it is.", document="x" * 9_000, card=make_card())
         await telegram_api.answer_to(telegram_api.press(message, "View all", ann))
         (document,) = telegram_api.documents(private)
         assert document.content == b"x" * 9_000
-        assert message.buttons == [["Allow once", "Always allow"], ["Deny"]]
+        assert message.buttons == [["Allow once", "Always allow"], ["Deny", "More"]]
         assert message.button("Allow once")["callback_data"] == f"o:{NONCE}"
 
     async def test_without_the_whole_text_there_are_no_allow_buttons(
-        self, telegram_api, message, ann, chat_desk
+        self, telegram_api, message, ann, chat_desk, make_card
     ):
         telegram_api.private_chat(ann, started=False)
-        chat_desk.reply = Reply("Here it is.", document="x" * 9_000)
+        chat_desk.stands = make_card()
+        chat_desk.reply = Reply("Here it is.", document="x" * 9_000, card=make_card())
         answer = await telegram_api.answer_to(telegram_api.press(message, "View all", ann))
         assert "press Start" in answer.text
         assert message.buttons == [["View all"], ["Deny"]]
@@ -385,11 +406,12 @@ class TestViewAll:
         self, channel, telegram_api, ann, make_card, chat_desk
     ):
         private = telegram_api.private_chat(ann)
-        await channel.post(make_card(command="x" * 9_000, always=(), always_why="no"), str(ann.id), NONCE)
+        card = chat_desk.stands = make_card(command="x" * 9_000, always=(), always_why="no")
+        await channel.post(card, str(ann.id), NONCE)
         message = telegram_api.sent(private)[0]
-        chat_desk.reply = Reply("Here it is.", document="x")
+        chat_desk.reply = Reply("Here it is.", document="x", card=card)
         await telegram_api.answer_to(telegram_api.press(message, "View all", ann))
-        assert message.buttons == [["Allow once"], ["Deny"]]
+        assert message.buttons == [["Allow once"], ["Deny", "More"]]
 
 
 @pytest.mark.usefixtures("channel")
@@ -478,8 +500,269 @@ class TestCommands:
         await telegram_api.updates_taken()
         assert (chat_desk.commands, telegram_api.sent()) == ([], [])
 
-    async def test_the_menu_has_the_commands(self, telegram_api):
-        assert {"approve", "deny", "pending", "elevated", "sayso"} == set(telegram_api.menu())
+    async def test_everybody_is_offered_next_to_nothing(self, telegram_api):
+        assert set(telegram_api.menu()) == {"pair", "sayso"}
+
+
+class TestMenus:
+    async def test_a_chat_that_is_asked_has_the_whole_menu_set_once(
+        self, channel, telegram_api, ops, ann, make_card
+    ):
+        for _ in range(3):
+            await channel.post(make_card(), str(ops.id), NONCE)
+        await channel.notify(Notice(NoticeKind.SECURITY, "told"), str(telegram_api.private_chat(ann).id))
+        await telegram_api.until(lambda: telegram_api.menu_of(ops))
+        assert set(telegram_api.menu_of(ops)) == {"approve", "deny", "pending", "elevated", "sayso"}
+        assert telegram_api.menu_of(telegram_api.private_chat(ann)) == {}
+        await channel.close()
+        assert len(telegram_api.calls_of("setMyCommands")) == 2
+
+    async def test_a_menu_that_cannot_be_set_is_logged_and_stops_nothing(
+        self, channel, telegram_api, ops, make_card, caplog
+    ):
+        telegram_api.misbehave("setMyCommands", faults.refuse(403, "Forbidden: no"))
+        await channel.post(make_card(), str(ops.id), NONCE)
+        await channel.close()
+        assert "menu" in caplog.text
+        assert len(telegram_api.sent(ops)) == 1
+
+
+class TestMore:
+    @pytest.fixture
+    async def message(self, channel, telegram_api, ops, make_card, chat_desk):
+        card = chat_desk.stands = make_card()
+        await channel.post(card, str(ops.id), NONCE)
+        chat_desk.reply = Reply("", card=card)
+        return telegram_api.sent(ops)[0]
+
+    async def test_more_and_back_change_the_buttons_without_a_word(
+        self, telegram_api, message, ann, chat_desk
+    ):
+        first, text = message.buttons, message.text
+        answer = await telegram_api.answer_to(telegram_api.press(message, "More", ann))
+        assert (answer.text, answer.show_alert) == ("", False)
+        assert message.buttons == [
+            ["Allow 15 min", "Allow 1 h"],
+            ["Deny always", "Deny with a reason"],
+            ["Back"],
+        ]
+        await telegram_api.answer_to(telegram_api.press(message, "Back", ann))
+        assert (message.buttons, message.text) == (first, text)
+        assert [press.verb for press in chat_desk.presses] == ["m", "l"]
+
+    @pytest.mark.parametrize(
+        ("label", "came"),
+        [("Allow 15 min", ("f", 900_000)), ("Allow 1 h", ("f", 3_600_000)), ("Deny always", ("n", None))],
+    )
+    async def test_what_more_offers_reaches_the_desk(
+        self, telegram_api, message, ann, chat_desk, label, came
+    ):
+        await telegram_api.answer_to(telegram_api.press(message, "More", ann))
+        chat_desk.reply = Reply("Done.")
+        answer = await telegram_api.answer_to(telegram_api.press(message, label, ann))
+        press = chat_desk.presses[-1]
+        assert (answer.text, press.verb, press.for_ms, press.nonce) == ("Done.", *came, NONCE)
+
+    async def test_who_is_refused_changes_no_buttons(self, telegram_api, message, ann, chat_desk):
+        before = message.buttons
+        chat_desk.reply = Reply("You may not decide this.")
+        answer = await telegram_api.answer_to(telegram_api.press(message, "More", ann))
+        assert (answer.text, message.buttons) == ("You may not decide this.", before)
+
+    async def test_two_who_press_more_at_once_both_get_it(self, telegram_api, message, ann, caplog):
+        presses = [telegram_api.press(message, "More", ann) for _ in range(2)]
+        for press in presses:
+            assert (await telegram_api.answer_to(press)).text == ""
+        assert ["Back"] in message.buttons
+        assert "could not be changed" not in caplog.text
+
+    async def test_buttons_that_came_after_the_decision_are_taken_away_again(
+        self, telegram_api, message, ann, chat_desk, make_card
+    ):
+        chat_desk.stands = make_card(state=State.DENIED, decided="denied by ann")
+        await telegram_api.answer_to(telegram_api.press(message, "More", ann))
+        assert message.buttons == []
+
+    async def test_a_message_that_is_gone_does_no_harm(self, channel, telegram_api, message, ann, ops):
+        await channel.remove(str(ops.id), f"{ops.id}/{message.id}")
+        assert (await telegram_api.answer_to(telegram_api.press(message, "More", ann))).text == ""
+
+
+class TestReasons:
+    @pytest.fixture
+    async def asked(self, channel, telegram_api, ops, ann, make_card, chat_desk):
+        """Press Deny with a reason, and return the message that asks for it."""
+        card = chat_desk.stands = make_card()
+        await channel.post(card, str(ops.id), NONCE)
+        chat_desk.reply = Reply("", card=card)
+        press = telegram_api.press_raw(telegram_api.sent(ops)[0], f"r:{NONCE}", ann)
+        assert (await telegram_api.answer_to(press)).text == ""
+        chat_desk.reply = Reply("Denied.")
+        return telegram_api.sent(ops)[1]
+
+    async def test_only_who_pressed_is_asked_below_the_card(self, telegram_api, asked, ops, ann):
+        assert asked.text == "Why do you deny 3f2b9c1d? Reply to this message with the reason."
+        assert asked.reply_to is telegram_api.sent(ops)[0]
+        assert (asked.begins_reply, asked.markup["selective"], asked.links) == (True, True, [])
+        assert [one["user"]["id"] for one in asked.entities if one["type"] == "text_mention"] == [ann.id]
+
+    async def test_in_a_topic_the_reason_is_asked_for_there(
+        self, channel, telegram_api, ann, make_card, chat_desk
+    ):
+        forum = telegram_api.new_supergroup("Forum", ann, topics=("deploys",))
+        (topic,) = forum.topics
+        card = chat_desk.stands = make_card()
+        await channel.post(card, f"{forum.id}/{topic}", NONCE)
+        chat_desk.reply = Reply("", card=card)
+        await telegram_api.answer_to(telegram_api.press_raw(telegram_api.sent(forum)[0], f"r:{NONCE}", ann))
+        asked = telegram_api.sent(forum)[1]
+        assert asked.thread == topic
+        telegram_api.say(forum, ann, "no", reply_to=asked, thread=topic)
+        await telegram_api.until(lambda: chat_desk.commands)
+        assert chat_desk.commands[0].place == f"{forum.id}/{topic}"
+
+    @pytest.mark.parametrize(
+        ("said", "reason"),
+        [
+            ("use the cache", "use the cache"),
+            ("always", "always"),
+            ("always ask before", "always ask before"),
+            ("/etc is not yours", "/etc is not yours"),
+            ("4f2b9c1d is better", "4f2b9c1d is better"),
+            ("no\n/approve 3f2b9c1d always", "no /approve 3f2b9c1d always"),
+        ],
+    )
+    async def test_a_reply_denies_with_its_words_as_the_reason(
+        self, telegram_api, asked, ops, ann, chat_desk, said, reason
+    ):
+        private = telegram_api.private_chat(ann)
+        telegram_api.say(ops, ann, said, reply_to=asked)
+        await telegram_api.message_when(lambda message: message.text == "Denied.", chat=private)
+        (typed,) = chat_desk.commands
+        assert (typed.sender.id, typed.place, typed.direct) == (str(ann.id), str(ops.id), False)
+        assert commands.parse(typed.text) == commands.Deny("3f2b9c1d", reason=reason)
+
+    async def test_a_reply_that_is_a_command_of_ours_stays_one(
+        self, telegram_api, asked, ops, ann, chat_desk
+    ):
+        telegram_api.say(ops, ann, "/approve 3f2b9c1d", reply_to=asked)
+        await telegram_api.until(lambda: chat_desk.commands)
+        assert chat_desk.commands[0].text == "/approve 3f2b9c1d"
+
+    @pytest.mark.parametrize(
+        ("how", "words"),
+        [
+            ({"edited": True}, EDITED),
+            ({"forwarded": True}, FORWARDED),
+            ({"as_anonymous_admin": True}, ANONYMOUS),
+            ({"text": ""}, NOT_TEXT),
+        ],
+    )
+    async def test_a_reason_that_nobody_can_vouch_for_is_refused_in_words(
+        self, telegram_api, asked, ops, ann, chat_desk, how, words
+    ):
+        telegram_api.say(ops, ann, **{"text": "because", "reply_to": asked, **how})
+        await telegram_api.message_when(lambda message: message.text == words, chat=ops)
+        assert chat_desk.commands == []
+
+    async def test_a_reply_to_anything_else_decides_nothing(
+        self, channel, telegram_api, asked, ops, ann, chat_desk
+    ):
+        ops.privacy = False
+        words = asked.text
+        chat_desk.reply = Reply(words, private=False)
+        telegram_api.say(ops, ann, "/pending")
+        ours = await telegram_api.message_when(lambda one: one.text == words and one is not asked, chat=ops)
+        await channel.notify(Notice(NoticeKind.SECURITY, words), str(ops.id))
+        bot = telegram_api.new_user("Sayso", username="other_test_bot", is_bot=True)
+        others = [
+            ours,
+            telegram_api.sent(ops)[0],
+            telegram_api.sent(ops)[-1],
+            telegram_api.say(ops, ann, words),
+            telegram_api.say(ops, bot, words),
+        ]
+        others[-1].entities = others[-2].entities = asked.entities
+        for other in others:
+            telegram_api.say(ops, ann, "because", reply_to=other)
+        telegram_api.say(ops, ann, "/go@other_test_bot", reply_to=asked)
+        telegram_api.say(ops, bot, "because", reply_to=asked)
+        telegram_api.say(ops, ann, "because")
+        await telegram_api.updates_taken()
+        assert [typed.text for typed in chat_desk.commands] == ["/pending"]
+
+    async def test_where_it_cannot_be_asked_the_command_is_told(
+        self, channel, telegram_api, ops, ann, make_card, chat_desk
+    ):
+        await channel.post(make_card(), str(ops.id), NONCE)
+        chat_desk.reply = Reply("", card=make_card())
+        telegram_api.misbehave("sendMessage", faults.refuse(403, "Forbidden: not enough rights"))
+        press = telegram_api.press_raw(telegram_api.sent(ops)[0], f"r:{NONCE}", ann)
+        assert "/deny 3f2b9c1d" in (await telegram_api.answer_to(press)).text
+
+
+class TestOutput:
+    LONG = "a line of output\n" * 400
+
+    @pytest.fixture
+    def ended(self, make_card):
+        outcome = CardOutcome("exited with 0 after 1 s", 0, 1_000, self.LONG, "")
+        return make_card(state=State.FINISHED, decided="allowed by ann", outcome=outcome)
+
+    async def test_long_output_follows_as_a_file_once(self, channel, telegram_api, ops, make_card, ended):
+        ref = await channel.post(make_card(), str(ops.id), NONCE)
+        for _ in range(3):
+            await channel.update(ended, str(ops.id), ref, NONCE)
+        await channel.close()
+        card, file = telegram_api.sent(ops)
+        assert "characters left out here" in card.text
+        assert (file.reply_to, file.document.name) == (card, "output.txt")
+        assert file.document.content.decode() == f"Output\n{self.LONG}"
+
+    async def test_after_a_restart_it_is_not_sent_again(
+        self, channel, telegram_api, ops, make_card, ended, make_channel, chat_desk
+    ):
+        ref = await channel.post(make_card(), str(ops.id), NONCE)
+        await channel.update(ended, str(ops.id), ref, NONCE)
+        await channel.close()
+        again = make_channel()
+        await again.open(chat_desk)
+        await again.update(ended, str(ops.id), ref, NONCE)
+        await again.close()
+        assert len(telegram_api.documents(ops)) == 1
+
+    async def test_it_goes_to_the_topic_of_its_card(self, channel, telegram_api, ann, make_card, ended):
+        forum = telegram_api.new_supergroup("Forum", ann, topics=("deploys",))
+        (topic,) = forum.topics
+        ref = await channel.post(make_card(), f"{forum.id}/{topic}", NONCE)
+        await channel.update(ended, f"{forum.id}/{topic}", ref, NONCE)
+        await channel.close()
+        assert telegram_api.sent(forum)[1].thread == topic
+
+    async def test_short_output_makes_no_file(self, channel, telegram_api, ops, make_card):
+        ref = await channel.post(make_card(), str(ops.id), NONCE)
+        outcome = CardOutcome("exited with 0 after 1 s", 0, 1_000, "done", "")
+        await channel.update(make_card(state=State.FINISHED, outcome=outcome), str(ops.id), ref, NONCE)
+        await channel.close()
+        assert telegram_api.documents() == []
+
+    async def test_a_file_that_does_not_arrive_is_logged_and_the_delivery_stands(
+        self, channel, telegram_api, ops, make_card, ended, caplog
+    ):
+        ref = await channel.post(make_card(), str(ops.id), NONCE)
+        telegram_api.misbehave("sendDocument", faults.refuse(400, "Bad Request: no files here"))
+        await channel.update(ended, str(ops.id), ref, NONCE)
+        await channel.close()
+        assert "exited with 0" in telegram_api.sent(ops)[0].text
+        assert "No files here" in caplog.text
+
+    async def test_where_the_edit_fails_no_file_goes_out(self, channel, telegram_api, ops, make_card, ended):
+        ref = await channel.post(make_card(), str(ops.id), NONCE)
+        telegram_api.misbehave("editMessageText", faults.server_error())
+        with pytest.raises(DeliveryError):
+            await channel.update(ended, str(ops.id), ref, NONCE)
+        await channel.close()
+        assert telegram_api.documents() == []
 
 
 class TestConnection:

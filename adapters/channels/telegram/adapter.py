@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from telegram import Bot, BotCommand, InlineKeyboardMarkup
+from telegram import Bot, InlineKeyboardMarkup
 from telegram.error import ChatMigrated, InvalidToken, TelegramError
 from telegram.request import HTTPXRequest
 
 from adapters.channels.telegram.answers import Answerer
+from adapters.channels.telegram.errands import Errands
 from adapters.channels.telegram.faults import delivery_error, gone, said, unchanged
 from adapters.channels.telegram.health import Health
 from adapters.channels.telegram.identity import Address, MessageRef, address_of, ref_of
 from adapters.channels.telegram.intake import Intake
+from adapters.channels.telegram.keyboards import keyboard
+from adapters.channels.telegram.menus import Menus, set_common_menu
 from adapters.channels.telegram.polling import ALLOWED_UPDATES, Poller, suspect_token
-from adapters.channels.telegram.reading import COMMANDS
-from adapters.channels.telegram.render import keyboard, notice_message, render
-from adapters.channels.telegram.sending import NO_PREVIEW, Places, send
+from adapters.channels.telegram.render import notice_message, render, whole_output
+from adapters.channels.telegram.sending import NO_PREVIEW, OUTPUT, Places, patiently, send, send_whole
 from adapters.channels.telegram.text import Message
 from adapters.channels.telegram.webhook import Webhook
 from core.config import TelegramSettings
@@ -25,6 +27,8 @@ from core.errors import DeliveryError, DeliveryRefused, StartError
 from core.model.card import Card
 from core.model.notice import Notice
 from core.ports import ChatDesk, Clock
+
+log = logging.getLogger("sayso.telegram")
 
 _PUBLIC_API = "https://api.telegram.org"
 _CONNECT_S, _READ_S = 10.0, 20.0
@@ -47,6 +51,8 @@ class TelegramChannel:
         self._proxies = base_url is None
         self._health = Health()
         self._places = Places()
+        self._errands = Errands()
+        self._menus = Menus(self._errands)
         self._bot: Bot | None = None
         self._intake: Intake | None = None
         self._poller: Poller | None = None
@@ -78,11 +84,14 @@ class TelegramChannel:
         """Send a card and return where it stands, as CHAT/MESSAGE."""
         rendered = render(card, self._clock.now())
         buttons = keyboard(card, nonce, view_first=rendered.elided)
-        return str(await self._sent(place, rendered.message, buttons))
+        bot = self._connected()
+        sent = await self._sent(place, rendered.message, buttons)
+        self._menus.asked(bot, sent.chat)
+        return str(sent)
 
-    async def update(self, card: Card, place: str, ref: str, nonce: str) -> None:  # noqa: ARG002 - one place, or the reference has it
-        """Edit an earlier message; a decided card loses its buttons."""
-        at = _readable(ref)
+    async def update(self, card: Card, place: str, ref: str, nonce: str) -> None:
+        """Edit an earlier message; a decided card loses its buttons, long output follows as a file."""
+        at, thread = _readable(ref), _deliverable(place).thread
         rendered = render(card, self._clock.now())
         buttons = keyboard(card, nonce, view_first=rendered.elided)
         try:
@@ -90,6 +99,10 @@ class TelegramChannel:
         except TelegramError as error:
             if not unchanged(error):
                 raise await self._failure(error, at.chat, posting=False) from error
+            return  # it says that already, so the file went out before
+        output = whole_output(card)
+        if output is not None:
+            self._errands.start(f"telegram output of {card.short_id}", self._attach(at, thread, output))
 
     async def remove(self, place: str, ref: str) -> None:  # noqa: ARG002 - the reference has the chat
         """Delete an earlier message."""
@@ -115,6 +128,7 @@ class TelegramChannel:
             await webhook.close()
         if self._intake is not None:
             await self._intake.finish()
+        await self._errands.finish()
         poller, self._poller = self._poller, None
         if poller is not None and self._settings.mode == "polling":
             await poller.confirm()
@@ -170,7 +184,7 @@ class TelegramChannel:
             )
         else:
             await bot.delete_webhook()
-        await bot.set_my_commands([BotCommand(name, about) for name, about in COMMANDS.items()])
+        await set_common_menu(bot)
 
     async def _sent(self, place: str, message: Message, buttons: InlineKeyboardMarkup | None) -> MessageRef:
         address = _deliverable(place)
@@ -188,6 +202,13 @@ class TelegramChannel:
             link_preview_options=NO_PREVIEW,
             reply_markup=buttons,
         )
+
+    async def _attach(self, at: MessageRef, thread: int | None, output: str) -> None:
+        bot, to = self._connected(), Address(at.chat, thread)
+        try:
+            await patiently(lambda: send_whole(bot, to, output, reply_to=at.message, name=OUTPUT))
+        except TelegramError as error:
+            log.warning("telegram: the output of a run could not be sent as a file: %s", said(error))
 
     def _connected(self) -> Bot:
         if self._bot is None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from telegram import Bot
-from telegram.error import Forbidden, RetryAfter, TelegramError
+from telegram import Bot, InlineKeyboardMarkup
+from telegram.error import Forbidden, TelegramError
 
-from adapters.channels.telegram.faults import retry_after_s, said
+from adapters.channels.telegram.faults import said, unchanged
 from adapters.channels.telegram.identity import Address, MessageRef
+from adapters.channels.telegram.keyboards import answer_keyboard, more_keyboard
+from adapters.channels.telegram.prompt import BEGIN_REPLY, why_message
 from adapters.channels.telegram.reading import Commanded, Pressed, Refused
-from adapters.channels.telegram.render import answer_keyboard, reply_message
-from adapters.channels.telegram.sending import Places, send, send_whole
-from adapters.channels.telegram.text import shorten, units
+from adapters.channels.telegram.render import reply_message
+from adapters.channels.telegram.sending import Places, patiently, send, send_whole
+from adapters.channels.telegram.text import shorten, units, visible
 from core.errors import SaysoError
+from core.model.card import Card
 from core.model.chat import Reply, Verb
 from core.ports import ChatDesk, Clock
 
@@ -24,7 +25,6 @@ log = logging.getLogger("sayso.telegram")
 
 LONGEST_TOAST = 200
 _ALERT_FROM = 60
-_LONGEST_WAIT_S = 30.0
 _REFUSALS_EVERY_S = 30.0
 _MOST_CHATS = 1_000
 
@@ -60,6 +60,8 @@ class Answerer:
         text = reply.text
         if reply.document is not None:
             text = await self._shown(pressed, reply, user)
+        elif reply.card is not None:
+            text = await self._navigated(pressed, reply.card)
         if units(text) > LONGEST_TOAST and await self._told(user, text):
             text = SENT_PRIVATELY
         await self._acknowledge(pressed.query_id, text)
@@ -92,16 +94,45 @@ class Answerer:
         where = user if reply.private else pressed.address
         if not await self._told(where, "", document=reply.document):
             return UNREACHABLE
-        if pressed.press.verb == Verb.VIEW_ALL:
-            await self._offer(pressed.ref, pressed)
+        if reply.card is not None:
+            await self._offer(pressed, reply.card, answer_keyboard(reply.card, pressed.press.nonce))
         return reply.text
 
-    async def _offer(self, ref: MessageRef, pressed: Pressed) -> None:
-        buttons = answer_keyboard(pressed.press.nonce, offers_always=pressed.always)
+    async def _navigated(self, pressed: Pressed, card: Card) -> str:
+        """Do what a button does that decides nothing; returns what there is to say about it."""
+        match pressed.press.verb:
+            case Verb.DENY_BECAUSE:
+                return await self._ask_why(pressed, card)
+            case Verb.MORE:
+                await self._offer(pressed, card, more_keyboard(card, pressed.press.nonce))
+            case Verb.LESS:
+                await self._offer(pressed, card, answer_keyboard(card, pressed.press.nonce))
+        return ""
+
+    async def _ask_why(self, pressed: Pressed, card: Card) -> str:
+        asked = why_message(card, int(pressed.press.sender.id))
+        try:
+            await patiently(
+                lambda: send(self._bot, pressed.address, asked, BEGIN_REPLY, reply_to=pressed.ref.message)
+            )
+        except TelegramError as error:
+            log.warning("telegram: a reason could not be asked for: %s", said(error))
+            return f"I cannot ask here for the reason: type /deny {card.short_id} and the reason after it."
+        return ""
+
+    async def _offer(self, pressed: Pressed, card: Card, buttons: InlineKeyboardMarkup) -> None:
+        """Change the buttons; an answer that came meanwhile has taken them away, so take them away again."""
+        await self._set_buttons(pressed.ref, buttons)
+        now = await self._desk.card(card.request_id)
+        if now is None or not now.waits:
+            await self._set_buttons(pressed.ref, None)
+
+    async def _set_buttons(self, ref: MessageRef, buttons: InlineKeyboardMarkup | None) -> None:
         try:
             await self._bot.edit_message_reply_markup(ref.chat, ref.message, reply_markup=buttons)
         except TelegramError as error:
-            log.info("telegram: the buttons could not be changed: %s", said(error))
+            if not unchanged(error):
+                log.info("telegram: the buttons could not be changed: %s", said(error))
 
     async def _reply(self, commanded: Commanded, reply: Reply) -> None:
         in_private = commanded.typed.direct or not reply.private
@@ -122,9 +153,9 @@ class Answerer:
         whole = document if document is not None else (text if cut else None)
         try:
             if text:
-                await self._patiently(lambda: send(self._bot, to, message, reply_to=reply_to))
+                await patiently(lambda: send(self._bot, to, message, reply_to=reply_to))
             if whole is not None:
-                await self._patiently(lambda: send_whole(self._bot, to, whole, reply_to=reply_to))
+                await patiently(lambda: send_whole(self._bot, to, whole, reply_to=reply_to))
         except TelegramError as error:
             level = logging.DEBUG if isinstance(error, Forbidden) else logging.WARNING
             log.log(level, "telegram: an answer did not arrive: %s", said(error))
@@ -132,22 +163,14 @@ class Answerer:
         return True
 
     async def _acknowledge(self, query_id: str, text: str) -> None:
-        toast = shorten(text, LONGEST_TOAST)
+        toast = shorten(visible(text, multiline=True), LONGEST_TOAST)
         try:
-            await self._bot.answer_callback_query(query_id, toast, show_alert=units(toast) > _ALERT_FROM)
+            await self._bot.answer_callback_query(
+                query_id, toast or None, show_alert=units(toast) > _ALERT_FROM
+            )
         except TelegramError as error:
             # Too late to be shown; what was decided stands, and the message shows it.
             log.debug("telegram: a press could not be acknowledged: %s", said(error))
-
-    async def _patiently(self, sending: Callable[[], Awaitable[object]]) -> None:
-        try:
-            await sending()
-        except RetryAfter as error:
-            seconds = retry_after_s(error)
-            if seconds > _LONGEST_WAIT_S:
-                raise
-            await asyncio.sleep(seconds)
-            await sending()
 
     def _may_refuse(self, chat: int) -> bool:
         now = self._clock.monotonic()

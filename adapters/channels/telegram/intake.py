@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import OrderedDict
 from collections.abc import Callable
 
-from telegram import Bot, Update
+from telegram import Bot, Update, User
 
 from adapters.channels.telegram.answers import Answerer
-from adapters.channels.telegram.reading import Commanded, Moved, Pressed, Read, Refused, read
-
-log = logging.getLogger("sayso.telegram")
+from adapters.channels.telegram.errands import Errands
+from adapters.channels.telegram.reading import Commanded, Moved, Pressed, Refused, read
 
 _MOST_SEEN = 2_000
-_FINISH_S = 3.0
 
 
 class Intake:
@@ -26,7 +23,7 @@ class Intake:
         self._answerer = answerer
         self._moved = moved
         self._seen: OrderedDict[int, None] = OrderedDict()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._errands = Errands()
 
     def take(self, update: Update) -> asyncio.Task[None] | None:
         """Begin to handle an update; None where there is nothing to wait for."""
@@ -35,43 +32,28 @@ class Intake:
         self._seen[update.update_id] = None
         if len(self._seen) > _MOST_SEEN:
             self._seen.popitem(last=False)
-        task = asyncio.create_task(self._handle(update), name=f"telegram update {update.update_id}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return self._errands.start(f"telegram update {update.update_id}", self._handle(update))
 
     async def finish(self) -> None:
         """Let what was begun finish for a moment, then end it."""
-        if not self._tasks:
-            return
-        _, late = await asyncio.wait(set(self._tasks), timeout=_FINISH_S)
-        for task in late:
-            task.cancel()
-        if late:
-            await asyncio.wait(late)
+        await self._errands.finish()
 
     async def _handle(self, update: Update) -> None:
-        try:
-            await self._hand_over(read(update, _username(self._bot)))
-        except Exception:  # one update must not end the channel
-            log.exception("telegram: update %s could not be handled", update.update_id)
-
-    async def _hand_over(self, got: Read) -> None:
-        match got:
-            case Pressed():
-                await self._answerer.pressed(got)
-            case Commanded():
-                await self._answerer.commanded(got)
-            case Refused():
-                await self._answerer.refused(got)
-            case Moved():
-                self._moved(got.old, got.new)
+        match read(update, _who_i_am(self._bot)):
+            case Pressed() as pressed:
+                await self._answerer.pressed(pressed)
+            case Commanded() as commanded:
+                await self._answerer.commanded(commanded)
+            case Refused() as refused:
+                await self._answerer.refused(refused)
+            case Moved(old, new):
+                self._moved(old, new)
             case None:
                 pass
 
 
-def _username(bot: Bot) -> str | None:
+def _who_i_am(bot: Bot) -> User | None:
     try:
-        return bot.username
-    except RuntimeError:  # the library knows the name once it has reached Telegram
+        return bot.bot
+    except RuntimeError:  # the library knows it once it has reached Telegram
         return None

@@ -9,19 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from telegram import InlineKeyboardButton, InlineKeyboardMarkup
-
 from adapters.channels.telegram.text import LONGEST, Message, Text, fit, visible
 from core.display import Elided, time_left
-from core.model.card import Card
-from core.model.chat import Verb
+from core.model.card import Card, CardOutcome
 from core.model.notice import Notice, NoticeKind
 from core.model.request import State
 
 _COMMAND_ASKED, _COMMAND_ASKED_LINES = 1_700, 30
 _COMMAND_PAST, _COMMAND_PAST_LINES = 900, 12
 _OUTPUT, _OUTPUT_LINES = 700, 24
-_OFFERS_ALWAYS = ":a"
 
 _HEADS = {
     State.WAITING: "❓ Asks to run",
@@ -57,20 +53,14 @@ def render(card: Card, now: int) -> Rendered:
     return _asked(card, now) if card.waits else _past(card)
 
 
-def keyboard(card: Card, nonce: str, *, view_first: bool) -> InlineKeyboardMarkup | None:
-    """Return the buttons of a card; none once it is decided."""
-    if not card.waits:
+def whole_output(card: Card) -> str | None:
+    """Return all that was kept of a run's output, where its message shows less of it."""
+    if card.outcome is None:
         return None
-    if view_first:
-        return _view_keyboard(nonce, offers_always=card.offers_always)
-    return answer_keyboard(nonce, offers_always=card.offers_always)
-
-
-def answer_keyboard(nonce: str, *, offers_always: bool) -> InlineKeyboardMarkup:
-    """Return Allow once, Always allow where it is offered, and Deny."""
-    once = InlineKeyboardButton("Allow once", callback_data=f"{Verb.ALLOW_ONCE}:{nonce}")
-    always = InlineKeyboardButton("Always allow", callback_data=f"{Verb.ALLOW_ALWAYS}:{nonce}")
-    return InlineKeyboardMarkup([[once, always] if offers_always else [once], [_deny(nonce)]])
+    outputs = [(label, output) for label, output in _outputs(card.outcome) if output]
+    if not any(_cut(output, _OUTPUT, _OUTPUT_LINES).omitted for _, output in outputs):
+        return None
+    return "\n\n".join(f"{label}\n{output}" for label, output in outputs)
 
 
 def notice_message(notice: Notice) -> Message:
@@ -87,16 +77,6 @@ def reply_message(words: str) -> tuple[Message, bool]:
     """Render an answer, and tell whether something had to be left out."""
     shown = fit(visible(words, multiline=True), LONGEST)
     return Text().words(shown.text).message(), bool(shown.omitted)
-
-
-def _view_keyboard(nonce: str, *, offers_always: bool) -> InlineKeyboardMarkup:
-    # Which buttons come next travels with this one, so that it works after a restart too.
-    data = f"{Verb.VIEW_ALL}:{nonce}{_OFFERS_ALWAYS if offers_always else ''}"
-    return InlineKeyboardMarkup([[InlineKeyboardButton("View all", callback_data=data)], [_deny(nonce)]])
-
-
-def _deny(nonce: str) -> InlineKeyboardButton:
-    return InlineKeyboardButton("Deny", callback_data=f"{Verb.DENY}:{nonce}")
 
 
 def _asked(card: Card, now: int) -> Rendered:
@@ -128,7 +108,7 @@ def _past(card: Card) -> Rendered:
         text.add(f"{_moment(card.decided_at)}\n")
     if card.outcome is not None:
         text.code(fit(visible(card.outcome.line), 300).text).add("\n")
-        for label, output in (("Output", card.outcome.stdout), ("Errors", card.outcome.stderr)):
+        for label, output in _outputs(card.outcome):
             if output:
                 text.bold(label).add("\n")
                 _block(text, _cut(output, _OUTPUT, _OUTPUT_LINES))
@@ -153,6 +133,10 @@ def _facts(card: Card) -> Iterator[tuple[str, str, int]]:
         yield "Always would remember", ", ".join(card.always), 350
     else:
         yield "Always is not offered", card.always_why or "nothing here can be remembered", 250
+
+
+def _outputs(outcome: CardOutcome) -> tuple[tuple[str, str], ...]:
+    return ("Output", outcome.stdout), ("Errors", outcome.stderr)
 
 
 def _where(card: Card) -> str:

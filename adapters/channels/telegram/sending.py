@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from telegram import Bot, InlineKeyboardMarkup, InputFile, LinkPreviewOptions, ReplyParameters
+import asyncio
+from collections.abc import Awaitable, Callable
 
+from telegram import Bot, ForceReply, InlineKeyboardMarkup, InputFile, LinkPreviewOptions, ReplyParameters
+from telegram.error import RetryAfter
+
+from adapters.channels.telegram.faults import retry_after_s
 from adapters.channels.telegram.identity import Address, MessageRef
-from adapters.channels.telegram.text import Message
+from adapters.channels.telegram.text import Message, visible
 
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
-WHOLE = "sayso.txt"
+WHOLE, OUTPUT = "sayso.txt", "output.txt"
+
+_LONGEST_WAIT_S = 30.0
 
 
 class Places:
@@ -41,7 +48,7 @@ async def send(
     bot: Bot,
     to: Address,
     message: Message,
-    buttons: InlineKeyboardMarkup | None = None,
+    buttons: InlineKeyboardMarkup | ForceReply | None = None,
     *,
     reply_to: int | None = None,
 ) -> MessageRef:
@@ -58,15 +65,29 @@ async def send(
     return MessageRef(sent.chat.id, sent.message_id)
 
 
-async def send_whole(bot: Bot, to: Address, text: str, *, reply_to: int | None = None) -> None:
-    """Send a long text as a file, whole."""
+async def send_whole(
+    bot: Bot, to: Address, text: str, *, reply_to: int | None = None, name: str = WHOLE
+) -> None:
+    """Send a long text as a file, whole, with nothing hidden in it; raises what the library raises."""
     await bot.send_document(
         to.chat,
-        InputFile(text.encode(), filename=WHOLE),
+        InputFile(visible(text, multiline=True).encode(), filename=name),
         message_thread_id=to.thread,
         disable_content_type_detection=True,
         reply_parameters=_reply(reply_to),
     )
+
+
+async def patiently(sending: Callable[[], Awaitable[object]]) -> None:
+    """Send, and once more after a wait that Telegram asks for and that is bearable."""
+    try:
+        await sending()
+    except RetryAfter as error:
+        seconds = retry_after_s(error)
+        if seconds > _LONGEST_WAIT_S:
+            raise
+        await asyncio.sleep(seconds)
+        await sending()
 
 
 def _reply(message: int | None) -> ReplyParameters | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from telegram import MessageEntity
+from telegram import MessageEntity, User
 
 from core.display import Elided, safe
 
@@ -52,6 +52,14 @@ class Text:
     def pre(self, text: str) -> Text:
         """Add a text of others as a block."""
         return self._marked(MessageEntity.PRE, text)
+
+    def mention(self, word: str, user: int) -> Text:
+        """Add a word of our own that tells the user with this id."""
+        person = User(user, word, is_bot=False)
+        self._entities.append(
+            MessageEntity(MessageEntity.TEXT_MENTION, self._units, units(word), user=person)
+        )
+        return self.add(word)
 
     def words(self, text: str) -> Text:
         """Add sentences that may quote others: every word that could be linked becomes code."""

@@ -103,7 +103,10 @@ class Methods:
 
     def _set_my_commands(self, values: Values) -> bool:
         rules.commands(values["commands"])
-        scope = json.dumps(values.get("scope", {"type": "default"}), sort_keys=True)
+        wanted = values.get("scope", {"type": "default"})
+        if "chat_id" in wanted:
+            self._world.reachable_chat(wanted["chat_id"])
+        scope = json.dumps(wanted, sort_keys=True)
         menu = {command["command"]: command["description"] for command in values["commands"]}
         self.menus[scope, values.get("language_code", "")] = menu
         return True
@@ -154,7 +157,7 @@ class Methods:
             sender=None if chat.type == "channel" else self._world.bot,
             sender_chat=chat if chat.type == "channel" else None,
             text=text,
-            entities=entities,
+            entities=[entity for entity in entities if self._is_known(entity)],
             markup=markup,
             document=document,
             thread=self._thread(chat, values.get("message_thread_id")),
@@ -166,6 +169,10 @@ class Methods:
         self._world.post(message)
         self._changed.fire()
         return message.json()
+
+    def _is_known(self, entity: Entity) -> bool:
+        """Tell whether a mentioned user is one; the platform leaves out the mention of any other."""
+        return "user" not in entity or entity["user"].get("id") in self._world.users
 
     def _thread(self, chat: Chat, thread: int | None) -> int | None:
         if thread is not None and thread not in chat.topics:

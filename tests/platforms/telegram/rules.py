@@ -14,6 +14,7 @@ TEXT_UNITS = 4096
 CAPTION_UNITS = 1024
 ANSWER_CHARACTERS = 200
 BUTTONS, BUTTONS_IN_ROW = 100, 8
+PLACEHOLDER_CHARACTERS = 64
 FILE_BYTES = 50 * 1024 * 1024
 
 _NOT_KINDS = {"text", "icon_custom_emoji_id", "style"}
@@ -58,8 +59,9 @@ def text_of(values: dict[str, Any], field: str = "text") -> tuple[str, list[Enti
 
 
 def keyboard(markup: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Check an inline keyboard; one without buttons is none."""
+    """Check an inline keyboard, of which one without buttons is none, or a forced reply."""
     if markup is None or "inline_keyboard" not in markup:
+        _check_force_reply(markup or {})
         return markup
     rows = [row for row in markup["inline_keyboard"] if row]
     if sum(map(len, rows)) > BUTTONS or any(len(row) > BUTTONS_IN_ROW for row in rows):
@@ -67,6 +69,13 @@ def keyboard(markup: dict[str, Any] | None) -> dict[str, Any] | None:
     for button in (button for row in rows for button in row):
         _check_button(button)
     return {"inline_keyboard": rows} if rows else None
+
+
+def _check_force_reply(markup: dict[str, Any]) -> None:
+    if markup.get("force_reply") is False:
+        raise wrong("force_reply is always true")
+    if not 1 <= len(markup.get("input_field_placeholder", "x")) <= PLACEHOLDER_CHARACTERS:
+        raise wrong(f"the placeholder of an input field has 1 to {PLACEHOLDER_CHARACTERS} characters")
 
 
 def _check_button(button: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -121,6 +122,10 @@ class BotApi:
     def menu(self, scope: str = '{"type": "default"}', language: str = "") -> dict[str, str]:
         """Read the command menu: name to description."""
         return self.methods.menus.get((scope, language), {})
+
+    def menu_of(self, chat: Chat) -> dict[str, str]:
+        """Read the command menu that was set for one chat."""
+        return self.menu(json.dumps({"chat_id": chat.id, "type": "chat"}))
 
     def calls_of(self, method: str) -> list[Call]:
         return [call for call in self.calls if call.method == method]

@@ -84,6 +84,36 @@ BROKEN = {
         "BOT_COMMAND_INVALID",
     ),
     "scope": ("setMyCommands", {"commands": [], "scope": {"type": "moon"}}, "scope.type: must be"),
+    "scope of no chat": (
+        "setMyCommands",
+        {"commands": [], "scope": {"type": "chat"}},
+        "scope.type: must be",
+    ),
+    "force reply": (
+        "sendMessage",
+        {"text": "x", "reply_markup": {"force_reply": False}},
+        "force_reply is always true",
+    ),
+    "force reply without saying so": (
+        "sendMessage",
+        {"text": "x", "reply_markup": {"selective": True}},
+        "required",
+    ),
+    "long placeholder": (
+        "sendMessage",
+        {"text": "x", "reply_markup": {"force_reply": True, "input_field_placeholder": "x" * 65}},
+        "1 to 64 characters",
+    ),
+    "edit to a force reply": (
+        "editMessageText",
+        {"message_id": 1, "text": "x", "reply_markup": {"force_reply": True}},
+        "inline_keyboard: required",
+    ),
+    "mention of nobody": (
+        "sendMessage",
+        {"text": "abc", "entities": entity(0, 1, "text_mention")},
+        "needs user",
+    ),
     "no message named": ("editMessageText", {"text": "x", "chat_id": 1}, "identifier is not specified"),
     "chat action": ("sendChatAction", {"action": "dance"}, "wrong parameter action"),
     "document by name": ("sendDocument", {"document": "file.txt"}, "wrong file identifier"),
@@ -114,6 +144,10 @@ NEAR = {
     "longest data": {"text": "x", "reply_markup": button(callback_data="é" * 32)},
     "entity to the end": {"text": "a😀b", "entities": entity(0, 4, language="bash")},
     "whole pair": {"text": "a😀b", "entities": entity(1, 2)},
+    "longest placeholder": {
+        "text": "x",
+        "reply_markup": {"force_reply": True, "input_field_placeholder": "x" * 64},
+    },
     "escaped HTML": {"text": "a &lt;b&gt;c &amp;&amp; <code>d</code>", "parse_mode": "HTML"},
 }
 

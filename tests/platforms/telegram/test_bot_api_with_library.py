@@ -5,7 +5,15 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from telegram import InlineKeyboardButton, InlineKeyboardMarkup, MessageEntity
+from telegram import (
+    BotCommandScopeChat,
+    ForceReply,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    MessageEntity,
+    ReplyParameters,
+    User,
+)
 from telegram.error import (
     BadRequest,
     ChatMigrated,
@@ -272,6 +280,35 @@ async def test_chats_members_and_menus_can_be_asked_for(telegram_api, bot, ada, 
     assert telegram_api.menu() == {"approve": "allow a request", "deny": "refuse a request"}
     await bot.send_chat_action(chat.id, "typing")
     assert telegram_api.methods.actions == [(chat, "typing")]
+
+
+async def test_a_menu_can_belong_to_one_chat_that_is_there(telegram_api, bot, chat):
+    await bot.set_my_commands([("pair", "connect")])
+    await bot.set_my_commands([("deny", "refuse")], scope=BotCommandScopeChat(chat.id))
+    assert (telegram_api.menu(), telegram_api.menu_of(chat)) == ({"pair": "connect"}, {"deny": "refuse"})
+    with pytest.raises(BadRequest, match="Chat not found"):
+        await bot.set_my_commands([("deny", "refuse")], scope=BotCommandScopeChat(chat.id + 1))
+
+
+async def test_a_reply_shows_the_message_before_it_and_none_before_that(telegram_api, bot, ada):
+    group = telegram_api.new_supergroup("Ops", ada)
+    card = await bot.send_message(group.id, "a card")
+    await bot.send_message(
+        group.id, "why?", reply_markup=ForceReply(selective=True), reply_parameters=ReplyParameters(card.id)
+    )
+    question = telegram_api.sent(group)[1]
+    assert (question.begins_reply, question.buttons) == (True, [])
+    telegram_api.say(group, ada, "because", reply_to=question)
+    (update,) = await bot.get_updates()
+    asked = update.message.reply_to_message
+    assert (asked.text, asked.from_user.id, asked.reply_to_message) == ("why?", bot.id, None)
+
+
+async def test_only_somebody_who_is_there_is_mentioned(telegram_api, bot, ada, chat):
+    for user in (User(ada.id, "x", is_bot=False), User(ada.id + 1_000, "x", is_bot=False)):
+        mention = MessageEntity(MessageEntity.TEXT_MENTION, 0, 3, user=user)
+        await bot.send_message(chat.id, "you there", entities=[mention])
+    assert [len(message.entities) for message in telegram_api.sent(chat)] == [1, 0]
 
 
 async def test_a_thread_is_one_of_the_chat(telegram_api, bot, ada):

@@ -118,6 +118,11 @@ class Message:
         return [[button["text"] for button in row] for row in (self.markup or {}).get("inline_keyboard", [])]
 
     @property
+    def begins_reply(self) -> bool:
+        """Whether a client opens the input field for an answer to it."""
+        return bool((self.markup or {}).get("force_reply"))
+
+    @property
     def links(self) -> list[Entity]:
         """What the platform makes clickable in this text although nobody asked for it."""
         return linked(self.text, self.entities)
@@ -134,6 +139,8 @@ class Message:
         words = ("caption", "caption_entities") if self.document else ("text", "entities")
         entities = sorted(self.entities + self.links, key=lambda entity: entity["offset"])
         inline = self.markup if self.markup and "inline_keyboard" in self.markup else None
+        replied = self.reply_to.json() if self.reply_to else {}
+        replied.pop("reply_to_message", None)  # the platform goes one message back, not further
         return self.service | _present(
             **{words[0]: self.text or None, words[1]: entities},
             message_id=self.id,
@@ -146,7 +153,7 @@ class Message:
             edit_date=self.edit_date,
             forward_origin=self.forward_origin,
             reply_markup=inline,
-            reply_to_message=self.reply_to.json() if self.reply_to else None,
+            reply_to_message=replied,
             **{"from": self.sender.json() if self.sender else None},
         )
 

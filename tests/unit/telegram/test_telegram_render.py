@@ -11,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from telegram import MessageEntity
 
-from adapters.channels.telegram.render import keyboard, notice_message, render, reply_message
+from adapters.channels.telegram.keyboards import answer_keyboard, keyboard, more_keyboard
+from adapters.channels.telegram.prompt import why_message
+from adapters.channels.telegram.render import notice_message, render, reply_message, whole_output
 from adapters.channels.telegram.text import LONGEST, Text, fit, shorten, units, visible
 from core.model.card import Card, CardOutcome
 from core.model.notice import Notice, NoticeKind
 from core.model.request import State
+from core.model.standing import LONGEST_MS, SHORTEST_MS
 from tests.platforms.telegram.text import linked
 
 NONCE = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -231,17 +234,66 @@ def labels(markup) -> list[list[str]]:
     return [[button.text for button in row] for row in markup.inline_keyboard]
 
 
+def carried(markup) -> list[str]:
+    return [button.callback_data for row in markup.inline_keyboard for button in row]
+
+
 def test_a_short_card_can_be_answered_at_once(make_card) -> None:
     markup = keyboard(make_card(), NONCE, view_first=False)
-    assert labels(markup) == [["Allow once", "Always allow"], ["Deny"]]
-    assert [b.callback_data for row in markup.inline_keyboard for b in row] == [
-        f"{verb}:{NONCE}" for verb in "oad"
+    assert labels(markup) == [["Allow once", "Always allow"], ["Deny", "More"]]
+    assert carried(markup) == [f"{verb}:{NONCE}" for verb in "oadm"]
+
+
+def test_more_offers_times_denials_and_the_way_back(make_card) -> None:
+    card = make_card(durations=(900_000, 3_600_000, 28_800_000))
+    markup = more_keyboard(card, NONCE)
+    assert labels(markup) == [
+        ["Allow 15 min", "Allow 1 h", "Allow 8 h"],
+        ["Deny always", "Deny with a reason"],
+        ["Back"],
     ]
+    times = [f"f:{NONCE}:{ms}" for ms in card.durations]
+    assert carried(markup) == [*times, f"n:{NONCE}", f"r:{NONCE}", f"l:{NONCE}"]
+
+
+def test_more_offers_no_times_and_no_deny_always_where_there_are_none(make_card) -> None:
+    markup = more_keyboard(make_card(durations=(), denies_always=False), NONCE)
+    assert labels(markup) == [["Deny with a reason"], ["Back"]]
+
+
+@given(st.lists(st.integers(SHORTEST_MS, LONGEST_MS), max_size=8))
+def test_button_data_is_within_its_limit_and_rows_are_short(durations) -> None:
+    card = card_of("x", durations=tuple(durations))
+    for markup in (more_keyboard(card, NONCE), answer_keyboard(card, NONCE)):
+        assert all(len(data.encode()) <= 64 for data in carried(markup))
+        assert all(0 < len(row) <= 3 for row in markup.inline_keyboard)
+
+
+def test_the_question_for_a_reason_mentions_who_is_asked_and_links_nothing_else(make_card) -> None:
+    message = why_message(make_card(), 5_000_000_001)
+    assert message.text == "Why do you deny 3f2b9c1d? Reply to this message with the reason."
+    assert marked(message) == [("bold", "Why"), ("text_mention", "you"), ("code", "3f2b9c1d")]
+    assert message.entities[1].user.id == 5_000_000_001
+
+
+def test_output_that_fits_is_no_file(make_card) -> None:
+    assert whole_output(make_card()) is None
+    fits = CardOutcome("exited with 0", 0, 5, "x" * 700, "y\n" * 23)
+    assert whole_output(make_card(state=State.FINISHED, outcome=fits)) is None
+
+
+@pytest.mark.parametrize("output", ["x" * 701, "y\n" * 24])
+def test_output_that_does_not_fit_is_a_file_with_all_of_it(make_card, output) -> None:
+    outcome = CardOutcome("exited with 1", 1, 5, "short", output)
+    card = make_card(state=State.FINISHED, outcome=outcome)
+    assert whole_output(card) == f"Output\nshort\n\nErrors\n{output}"
+    only = replace(outcome, stdout="", stderr=output)
+    assert whole_output(replace(card, outcome=only)) == f"Errors\n{output}"
 
 
 def test_always_is_not_offered_where_there_is_nothing_to_remember(make_card, clock) -> None:
     card = make_card(always=(), always_why="sudo changes who runs")
-    assert labels(keyboard(card, NONCE, view_first=False)) == [["Allow once"], ["Deny"]]
+    assert labels(keyboard(card, NONCE, view_first=False)) == [["Allow once"], ["Deny", "More"]]
     assert "sudo changes who runs" in render(card, clock.now()).message.text
 
 
