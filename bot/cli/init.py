@@ -14,7 +14,7 @@ from bot.cli import exits
 from bot.cli.configuration import loaded
 from bot.cli.parser import Parser
 from bot.cli.terminal import coloured, note, shown
-from bot.first_config import first_config
+from bot.first_config import FirstApprover, first_config
 from bot.home import write_secret
 from core.errors import StartError
 
@@ -35,7 +35,7 @@ def init_command(arguments: list[str]) -> int:
     _require_free(config, secret, force=options.force)
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs addresses, and they hold the token
     try:
-        return _set_up(config, secret, options.api_url, options.wait)
+        return _set_up(config, secret, options.api_url, None if options.later else options.wait)
     except StartError as error:
         note(f"sayso: {error}", "red")
         return exits.FAILED
@@ -49,17 +49,25 @@ def _parser() -> Parser:
     parser.add_argument(
         "--wait", type=float, default=_PATIENCE_S, metavar="S", help="for the message to the bot"
     )
+    parser.add_argument(
+        "--later", action="store_true", help="wait for no message; sayso pair telegram lets people in later"
+    )
     return parser
 
 
-def _set_up(config: Path, secret: Path, api_url: str | None, patience_s: float) -> int:
+def _set_up(config: Path, secret: Path, api_url: str | None, patience_s: float | None) -> int:
     _choose_channel()
     token, bot = _token(api_url)
+    if patience_s is None:
+        _write(config, secret, token, None, api_url)
+        _say_what_is_next(config, None)
+        return exits.OK
     found = _greeted(token, bot, api_url, patience_s)
     if found is None:
         note(
             f"no message with the code came within {patience_s:g} s; nothing was written. In Telegram, open "
-            "the link above and press Start (in a group, send the whole line), then run sayso init again",
+            "the link above and press Start (in a group, send the whole line), then run sayso init again; "
+            "sayso init --later waits for nobody",
             "red",
         )
         return exits.UNANSWERED
@@ -67,7 +75,7 @@ def _set_up(config: Path, secret: Path, api_url: str | None, patience_s: float) 
         note("nothing was written; run sayso init again for another code")
         return exits.UNANSWERED
     _write(config, secret, token, found, api_url)
-    _say_what_is_next(config)
+    _say_what_is_next(config, found)
     return exits.OK
 
 
@@ -124,22 +132,25 @@ def _confirmed(found: Greeting) -> bool:
     return _ask("Is that you? [y/N] ").casefold() in ("y", "yes")
 
 
-def _write(config: Path, secret: Path, token: str, found: Greeting, api_url: str | None) -> None:
-    text = first_config(
-        token_file=str(secret), approver=found.user_id, target=found.target, name=found.name, api_url=api_url
-    )
+def _write(config: Path, secret: Path, token: str, found: Greeting | None, api_url: str | None) -> None:
+    approver = FirstApprover(found.user_id, found.name, found.target) if found else None
+    text = first_config(token_file=str(secret), approver=approver, api_url=api_url)
     write_secret(secret, token)
     write_secret(config, text.rstrip("\n"))
     loaded([config])
 
 
-def _say_what_is_next(config: Path) -> None:
+def _say_what_is_next(config: Path, found: Greeting | None) -> None:
     print(f"Wrote {shown(config)}, and the token beside it; only you can read them.")
+    if found is None:
+        print("Nobody can decide yet.")
     print("Next:")
     print(coloured(f"  sayso up --config {shown(config)}", "bold"))
+    who = "somebody else" if found else "you"
     print(
-        coloured("  sayso channels test", "bold") + "    (in another terminal: a question that runs nothing)"
+        coloured("  sayso pair telegram", "bold") + f"    (in another terminal: lets {who} decide, by a code)"
     )
+    print(coloured("  sayso channels test", "bold") + "    (a question that runs nothing)")
 
 
 def _ask(question: str, *, hidden: bool = False) -> str:

@@ -177,6 +177,7 @@ async def test_init_leads_from_a_token_to_the_first_approval(setting, init):
     assert "slack comes in a later version" in work.said
     assert "copy it again from @BotFather" in err
     assert setting.api.token not in work.said + err
+    assert work.said.index("sayso up --config") < work.said.index("sayso pair telegram")
 
     config, token = setting.daemon.root / "sayso.yaml", setting.daemon.root / "telegram.token"
     assert {path.stat().st_mode & 0o777 for path in (config, token)} == {0o600}
@@ -228,6 +229,26 @@ async def test_init_gives_up_when_no_code_comes(setting, init):
     assert status == 75
     assert "nothing was written" in err
     assert not (setting.daemon.root / "sayso.yaml").exists()
+
+
+async def test_init_can_leave_it_to_pairing_who_decides(setting, init):
+    work = await init("--later")
+    work.answer("telegram")
+    work.answer(setting.api.token)
+    status, err = await work.end()
+    assert status == 0, err
+    assert "Waiting for that message" not in work.said
+    assert work.said.index("Nobody can decide yet.") < work.said.index("sayso up --config")
+    assert "sayso pair telegram" in work.said
+    config = setting.daemon.root / "sayso.yaml"
+    assert "approvers" not in config.read_text()
+    setting.daemon.config.write_text(f"sandboxing: {{workspaceRoot: {setting.daemon.root}/workspaces}}\n")
+    await asyncio.to_thread(setting.daemon.start, "--config", str(config))
+    assert "telegram: nobody can decide there; sayso pair telegram" in (await setting.sayso("status")).stdout
+    checked = await setting.sayso("doctor", "--json", "--config", str(config), status=None)
+    (check,) = [check for check in json.loads(checked.stdout) if check["name"] == "people in telegram"]
+    assert check["status"] == "warn"
+    assert "sayso pair telegram" in check["mend"]
 
 
 async def test_init_overwrites_nothing_unasked(setting, init):
