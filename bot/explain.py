@@ -29,6 +29,8 @@ class Explainer:
         asked = read_row(row)
         loaded = merge(self._loaded, asked.config) if asked.config else self._loaded
         answer = explain(self._judge(loaded), asked)
+        for told in answer["trace"]:
+            told["where"] = loaded.where(str(told["source"]))
         return {**answer, "where": loaded.where(str(answer["source"]))}
 
     def _judge(self, loaded: LoadedConfig) -> Judge:

@@ -86,6 +86,8 @@ def explain(outcome: Json) -> None:
         _denied(outcome)
     elif status == "allowed":
         note(f"allowed: {outcome['reason']}", "green")
+        for term in terms(outcome.get("decision") or {}):
+            note(f"  keep:  {term}")
     elif status == "pending":
         short = (outcome["id"] or "")[:SHORT]
         note(f"a person must decide: sayso wait {short} waits for it")
@@ -94,6 +96,18 @@ def explain(outcome: Json) -> None:
     else:
         note(f"{status}: {outcome['reason']}", "red")
         _hint(_NEXT.get(status, ""), outcome)
+
+
+def terms(decision: Json) -> list[str]:
+    """Say on which terms a yes is given: what whoever carries the call out must keep."""
+    return [
+        " ".join((row["kind"], *(f"{key}={_plain(row[key])}" for key in row if key != "kind")))
+        for row in decision.get("constraints") or ()
+    ]
+
+
+def _plain(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 _NEXT = {

@@ -12,15 +12,15 @@ from typing import Any
 from bot.cli import exits
 from bot.cli.operator import ask
 from bot.cli.parser import Parser, split_command
+from bot.cli.policy_print import print_decision, print_tools
 from bot.cli.run import json_object
-from bot.cli.terminal import coloured, facts, note, put_json, shown
+from bot.cli.terminal import note, put_json
 from bot.client import NoToken, Unreachable, home
 from core.errors import SaysoError
 
 Json = dict[str, Any]
 Answer = Callable[[Json], Json]
 
-_EFFECTS = {"allow": "green", "ask": "yellow", "deny": "red"}
 _EXPLAIN_USAGE = "sayso explain [options] (-c LINE | -- CMD… | --tool T [--args JSON] | --batch)"
 
 
@@ -43,7 +43,7 @@ def explain_command(arguments: list[str]) -> int:
     if not row.keys() & {"command", "argv", "tool"}:
         raise exits.UsageError("explain: give a command after --, a line with -c, or --tool", "explain")
     answer = _answer(options, "policy.explain", row, _explainer)
-    put_json(answer) if options.json else _print_decision(answer)
+    put_json(answer) if options.json else print_decision(answer)
     return exits.OK
 
 
@@ -55,7 +55,7 @@ def tools_command(arguments: list[str]) -> int:
     if options.batch:
         return _batch(_tool_lister(options), _bad_identity)
     answer = _answer(options, "policy.tools", _row(options, ()), _tool_lister)
-    put_json(answer) if options.json else _print_tools(answer)
+    put_json(answer) if options.json else print_tools(answer)
     return exits.OK
 
 
@@ -119,7 +119,11 @@ def _tool_lister(options: Namespace) -> Answer:
 
     def answer(row: Json) -> Json:
         own = row.get("config")
-        return tools_row((merge(base, own) if own else base).config, row)
+        held = merge(base, own) if own else base
+        told = tools_row(held.config, row)
+        for gone in told["denied"].values():
+            gone["where"] = held.where(gone["source"])
+        return told
 
     return answer
 
@@ -160,36 +164,3 @@ def _bad_call(row_id: Any, message: str, field: str | None) -> Json:  # noqa: AN
     error = {"message": message, "field": field}
     told = {"reason": message, "rule": "bad-row", "source": field or "row"}
     return {"id": row_id, "error": error, "effect": "deny", "layer": "exec_security", **told, "trace": []}
-
-
-def _print_decision(answer: Json) -> None:
-    effect = answer["effect"]
-    print(f"{coloured(effect, _EFFECTS.get(effect, 'bold'))}: {shown(answer['reason'])}")
-    where = f" ({answer['where']})" if answer.get("where") else ""
-    always = answer.get("always") or {}
-    facts(
-        (
-            ("rule", answer.get("rule")),
-            ("written", f"{answer.get('source')}{where}"),
-            ("would run", answer.get("canonical")),
-            ("where", answer.get("placement")),
-            ("always", ", ".join(always.get("words") or ()) or always.get("why")),
-        )
-    )
-    _print_segments((answer.get("facts") or {}).get("segments") or ())
-    for row in answer.get("trace", ()):
-        print(f"  {row['effect']:<6}{row['layer']:<15}{row['rule']:<22}  {shown(row['reason'])}")
-
-
-def _print_segments(segments: Any) -> None:  # noqa: ANN401 - rows of facts
-    for segment in segments:
-        by = segment.get("satisfiedBy") or "nothing"
-        print(f"  part  {shown(segment.get('executable') or '(not found)')}  admitted by {shown(by)}")
-
-
-def _print_tools(answer: Json) -> None:
-    print(coloured("allowed", "bold") + "  " + (", ".join(answer["allowed"]) or "nothing"))
-    for tool, gone in answer["denied"].items():
-        print(f"  {tool:<18} out at {gone['step']}: {gone['rule']} ({gone['source']})")
-    for warning in answer["warnings"]:
-        note(f"warning: {warning}", "yellow")

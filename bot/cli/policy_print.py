@@ -1,0 +1,91 @@
+"""How a decision and a tool set are told in the terminal."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import Any
+
+from bot.cli.follow import terms
+from bot.cli.terminal import coloured, facts, note, shown
+
+Json = dict[str, Any]
+
+_EFFECTS = {"allow": "green", "ask": "yellow", "deny": "red"}
+_LAYERS = {
+    "tool_policy": "tool policy",
+    "exec_security": "exec security",
+    "approvals": "approvals",
+    "elevated": "placement",
+}
+_WIDTH = 100
+
+
+def print_decision(answer: Json) -> None:
+    """Tell a decision: what, why, by which rule, written where, and what each layer said."""
+    effect = answer["effect"]
+    print(f"{coloured(effect, _EFFECTS.get(effect, 'bold'))}: {shown(answer['reason'])}")
+    always = answer.get("always") or {}
+    facts(
+        (
+            ("rule", answer.get("rule")),
+            ("written", written(answer)),
+            ("judged as", answer.get("canonical")),
+            ("runs in", _place(answer)),
+            ("on terms", "\n".join(terms(answer))),
+            ("always", ", ".join(always.get("words") or ()) or always.get("why")),
+            ("parts", _parts(answer)),
+        )
+    )
+    _print_trace(answer.get("trace") or ())
+
+
+def print_tools(answer: Json) -> None:
+    """Tell a tool set: what is in it, and for every other tool why not, by which step, written where."""
+    allowed = ", ".join(map(shown, answer["allowed"])) or "nothing"
+    print(
+        fill(allowed, _WIDTH, initial_indent="allowed  ", subsequent_indent=" " * 9, break_on_hyphens=False)
+    )
+    width = max((len(tool) for tool in answer["denied"]), default=0)
+    head = "denied "
+    for tool, gone in answer["denied"].items():
+        print(f"{head}  {shown(tool).ljust(width)}  {shown(gone.get('reason') or gone['step'])}")
+        print(" " * (width + 11) + _rule(gone, f"step {gone['step']}, "))
+        head = " " * len(head)
+    for warning in answer["warnings"]:
+        note(f"warning: {warning}", "yellow")
+
+
+def written(told: Json) -> str:
+    """Say where a rule is written: the configuration path, and file and line where they are known."""
+    where = f" ({told['where']})" if told.get("where") and told["where"] != told.get("source") else ""
+    return f"{told.get('source') or 'built-in'}{where}"
+
+
+def _place(answer: Json) -> str | None:
+    place = answer.get("placement")
+    if place != "client":
+        return place
+    return None if answer["effect"] == "deny" else "the agent's own program"
+
+
+def _parts(answer: Json) -> str:
+    segments = (answer.get("facts") or {}).get("segments") or ()
+    return "\n".join(
+        f"{segment.get('executable') or '(not found)'}: {_admitted(segment.get('satisfiedBy'))}"
+        for segment in segments
+    )
+
+
+def _admitted(by: str | None) -> str:
+    return f"admitted by {by}" if by else "on no list"
+
+
+def _print_trace(trace: Any) -> None:  # noqa: ANN401 - rows of the trace
+    for row in trace:
+        effect = coloured(f"{row['effect']:<5}", _EFFECTS.get(row["effect"], "bold"))
+        print(f"  {effect}  {_LAYERS.get(row['layer'], shown(row['layer'])):<13}  {shown(row['reason'])}")
+        print(" " * 24 + _rule(row))
+
+
+def _rule(told: Json, step: str = "") -> str:
+    return coloured(shown(f"{step}{told['rule']}, written: {written(told)}"), "dim")

@@ -1,0 +1,117 @@
+"""What `sayso explain` and `sayso tools` tell people: why, by which rule, written where, on which terms."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bot.cli import main
+from bot.cli.follow import Follower
+from bot.cli.policy_print import print_decision, print_tools
+from core.model.outcome import Outcome, Status
+
+POLICY = """\
+tools:
+  profile: coding
+  deny: [image]
+  exec:
+    security: allowlist
+agents:
+  main:
+    tools:
+      alsoAllow: [browser]
+"""
+TERMS = [
+    {"kind": "connect-to", "host": "example.com", "addresses": ["203.0.113.7", "2001:db8::7"]},
+    {"kind": "no-redirects"},
+]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("SAYSO_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def policy(tmp_path):
+    file = tmp_path / "policy.yaml"
+    file.write_text(POLICY, "utf-8")
+    return str(file)
+
+
+def test_each_layer_of_a_decision_tells_its_rule_and_where_that_is_written(policy, capsys):
+    assert main(["explain", "--config", policy, "-c", "rm -rf build | wc -l"]) == 0
+    out = capsys.readouterr().out
+    for told in (
+        "ask: `/usr/bin/rm` with these arguments is on no allowlist\n",
+        f"written    tools.exec.security ({policy}:5)\n",
+        "judged as  /usr/bin/rm -rf build | /usr/bin/wc -l\n",
+        "runs in    sandbox\n",
+        "parts      /usr/bin/rm: on no list\n           /usr/bin/wc: admitted by safe_bin\n",
+        "  allow  tool policy    tools.profile lets this agent use exec\n",
+        f"profile.coding, written: tools.profile ({policy}:2)\n",
+        "  ask    exec security  `/usr/bin/rm` with these arguments is on no allowlist\n",
+        "  allow  placement      it runs in the bubblewrap sandbox\n",
+        "placement.sandbox, written: sandboxing.mode\n",
+    ):
+        assert told in out, out
+
+
+def test_each_tool_that_is_out_tells_why_by_which_step_and_where_that_is_written(policy, capsys):
+    assert main(["tools", "--config", policy]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("allowed  apply_patch, browser, edit, exec,")
+    for told in (
+        "tools.deny[0] denies image\n",
+        f"step tools, tool.denied, written: tools.deny[0] ({policy}:3)\n",
+        "the coding profile does not hold message; agents.main.tools.alsoAllow adds it\n",
+        f"step tools.profile, tool.not-in-profile, written: tools.profile ({policy}:2)\n",
+        "cron is for agents with agents.main.owner: true; no list adds it\n",
+    ):
+        assert told in out, out
+    assert max(map(len, out.splitlines()[:3])) <= 100
+
+
+def test_with_json_each_removal_and_each_layer_tells_its_line(policy, capsys):
+    main(["tools", "--json", "--config", policy])
+    assert json.loads(capsys.readouterr().out)["denied"]["image"]["where"] == f"{policy}:3"
+    main(["explain", "--json", "--config", policy, "--", "ls"])
+    trace = json.loads(capsys.readouterr().out)["trace"]
+    assert [row["where"] for row in trace] == [f"{policy}:2", f"{policy}:5", None]
+
+
+def test_warnings_are_told(capsys):
+    answer = {"allowed": [], "denied": {}, "warnings": ["tools.allow lists only plugin tools"]}
+    print_tools(answer)
+    out, err = capsys.readouterr()
+    assert (out, err) == ("allowed  nothing\n", "warning: tools.allow lists only plugin tools\n")
+
+
+def test_the_terms_of_a_yes_are_told(capsys):
+    answer = {"effect": "allow", "reason": "r", "rule": "x", "source": "s", "placement": "client"}
+    print_decision({**answer, "constraints": TERMS})
+    out = capsys.readouterr().out
+    assert "on terms  connect-to host=example.com addresses=203.0.113.7,2001:db8::7\n" in out
+    assert "          no-redirects\n" in out
+    assert "runs in   the agent's own program\n" in out
+
+
+def test_who_checks_a_tool_is_told_the_terms_too(capsys):
+    outcome = Outcome(Status.ALLOWED, "web_fetch is allowed", decision={"constraints": TERMS})
+    assert Follower(as_json=False).finish({"stdout": "", "stderr": "", **outcome.to_json()}) == 0
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "  keep:  connect-to host=example.com addresses=203.0.113.7,2001:db8::7",
+        "  keep:  no-redirects",
+    ]
+
+
+def test_nothing_in_an_answer_can_move_the_cursor(capsys):
+    bad = "a\x1b[2Jb\u202e"
+    answer = {"effect": "deny", "reason": bad, "rule": bad, "source": bad, "canonical": bad, "where": bad}
+    row = {"effect": "deny", "layer": bad, "reason": bad, "rule": bad, "source": bad}
+    print_decision({**answer, "trace": [row], "constraints": [{"kind": bad, "host": bad}]})
+    print_tools({"allowed": [bad], "denied": {bad: {**row, "step": bad}}, "warnings": [bad]})
+    told = "".join(capsys.readouterr())
+    assert "\x1b" not in told
+    assert "\u202e" not in told
