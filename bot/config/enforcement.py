@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
@@ -11,8 +10,7 @@ from pydantic import BaseModel
 
 from core.config import Agents, Config
 from core.elevated import senders
-from core.policy.catalog import GROUPS, TOOLS
-from core.policy.lists import unknown_entries
+from core.policy.checks import never_counting
 
 # Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
 NOT_ENFORCED_YET = MappingProxyType(
@@ -50,7 +48,7 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for pattern, meaning in NOT_ENFORCED_YET.items()
         for path in _set_paths(config, pattern.split("."), "")
     ]
-    return (*texts, *_unknown_names(config), *_faulty_senders(config))
+    return (*texts, *never_counting(config), *_faulty_senders(config))
 
 
 def _set_paths(value: Any, parts: list[str], path: str) -> Iterator[str]:  # noqa: ANN401 - models and mappings
@@ -73,13 +71,6 @@ def _children(value: Any, head: str) -> Iterator[tuple[str, Any, bool]]:  # noqa
             if (field.alias or name) == head:
                 below = getattr(value, name)
                 yield head, below, below != field.get_default(call_default_factory=True)
-
-
-def _unknown_names(config: Config) -> Iterator[str]:
-    for path, text in unknown_entries(config):
-        near = difflib.get_close_matches(text.casefold(), sorted({*TOOLS, *GROUPS}), n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        yield f"{path}: {text!r} names no known tool or group, so it has no effect{hint}"
 
 
 def _faulty_senders(config: Config) -> Iterator[str]:

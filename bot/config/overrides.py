@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from bot.config.tree import Node, Origin, Problems, from_python, put
 from core.config import AskMode, ExecSecurity, ProfileName
-from core.policy.patterns import Kind, Universe
+from core.policy.universe import Kind, Universe
 
 MAIN_AGENT = "main"
 _HIGHEST_PORT = 65_535

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bot.config.tree import Node, Parts, Problems, find, nearest, path_text, to_python
 from core.config import Config, ExecSettings
-from core.policy.lists import hopeless_allow_lists
+from core.policy.checks import faults, hopeless_allow_lists
 
 _TYPES = {
     "string_type": "must be text; write it in quotes",
@@ -50,17 +50,18 @@ def validate(root: Node, problems: Problems) -> Config | None:
         for error in refused.errors(include_url=False, include_input=False):
             _report(root, _parts(error["loc"]), error, problems)
         return None
+    for fault in faults(config):
+        problems.add(nearest(root, fault.path).origin, path_text(fault.path), fault.text)
     return _without_implied_exec(root, config)
 
 
 def report_hopeless_lists(root: Node, config: Config, problems: Problems) -> None:
     """Refuse allow lists in which nothing is known: they would silently block every tool."""
     for path in hopeless_allow_lists(config):
-        parts = tuple(re.split(r"\.", path))
         text = (
             "names no known tool or group, so it would block every tool; a plugin's tools belong in alsoAllow"
         )
-        problems.add(nearest(root, parts).origin, path, text)
+        problems.add(nearest(root, path).origin, path_text(path), text)
 
 
 def _as_models_want(root: Node) -> Any:  # noqa: ANN401 - a JSON value

@@ -44,6 +44,7 @@ from core.config.people import (
     TerminalSettings,
     WebSettings,
 )
+from core.config.plugins import PluginSettings
 from core.config.sandboxing import DockerSettings, SandboxOverrides, SandboxSettings
 from core.config.section import AbsolutePath, NonEmpty, PathOnThisMachine, Secret, Section
 from core.config.tools import (
@@ -93,6 +94,7 @@ __all__ = [
     "OperatorSettings",
     "PathOnThisMachine",
     "PathRules",
+    "PluginSettings",
     "ProfileName",
     "ProviderTools",
     "RouteTarget",
@@ -135,6 +137,7 @@ class Config(Section):
     tools: ToolSettings = ToolSettings()
     agents: Agents = Agents()
     groups: dict[str, dict[str, GroupSettings]] = Field(default_factory=dict)
+    plugins: dict[str, PluginSettings] = Field(default_factory=dict)
     approvals: ApprovalSettings = ApprovalSettings()
     sandboxing: SandboxSettings = SandboxSettings()
     channels: ChannelSettings = ChannelSettings()

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 from core.config.choices import ProfileName
 from core.config.exec import ExecSettings
 from core.config.section import NonEmpty, Section
+from core.config.web import Domain, Origin
+
+
+def _readable(entry: str) -> str:
+    if not entry.isprintable():
+        raise ValueError(
+            "has a control character or one that cannot be seen; write the name in plain letters"
+        )
+    if not entry.strip():
+        raise ValueError("is blank; give a tool, a group or a pattern, or remove the entry")
+    return entry
+
+
+ListEntry = Annotated[NonEmpty, AfterValidator(_readable)]
 
 
 class PathRules(Section):
@@ -21,16 +37,16 @@ class BrowserRules(Section):
     """`tools.browser`."""
 
     enabled: bool = True
-    allowed_origins: tuple[NonEmpty, ...] = ()
-    denied_origins: tuple[NonEmpty, ...] = ()
+    allowed_origins: tuple[Origin, ...] = ()
+    denied_origins: tuple[Origin, ...] = ()
 
 
 class WebFetchRules(Section):
     """`tools.web_fetch`."""
 
     enabled: bool = True
-    allowed_domains: tuple[NonEmpty, ...] = ()
-    denied_domains: tuple[NonEmpty, ...] = ()
+    allowed_domains: tuple[Domain, ...] = ()
+    denied_domains: tuple[Domain, ...] = ()
     max_response_bytes: int = Field(default=5 * 1024 * 1024, ge=0)
     follow_redirects: bool = True
 
@@ -51,9 +67,9 @@ class ElevatedSettings(Section):
 class ToolLists(Section):
     """Allow and deny lists over tool names, groups and patterns; an empty allow list filters nothing."""
 
-    allow: tuple[NonEmpty, ...] = ()
-    also_allow: tuple[NonEmpty, ...] = ()
-    deny: tuple[NonEmpty, ...] = ()
+    allow: tuple[ListEntry, ...] = ()
+    also_allow: tuple[ListEntry, ...] = ()
+    deny: tuple[ListEntry, ...] = ()
 
 
 class ProviderTools(ToolLists):
@@ -77,14 +93,15 @@ class SubagentTools(Section):
 class AskRules(Section):
     """`tools.ask`: calls that are put to a person."""
 
-    tools: tuple[NonEmpty, ...] = ()
+    tools: tuple[ListEntry, ...] = ()
     paths: tuple[NonEmpty, ...] = ()
-    domains: tuple[NonEmpty, ...] = ()
+    domains: tuple[Domain, ...] = ()
 
 
 class ToolSettings(ToolLists):
-    """`tools`: the global policy."""
+    """`tools`: the global policy. `registered` are tools that exist and belong to no plugin."""
 
+    registered: tuple[ListEntry, ...] = ()
     profile: ProfileName = ProfileName.FULL
     by_provider: dict[str, ProviderTools] = Field(default_factory=dict)
     ask: AskRules = AskRules()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 
+from core.config import Config
 from core.model.decision import Decision, Effect, Layer
+from core.policy.catalog import OWNER_ONLY
 from core.policy.names import normalise
 from core.policy.toolset import ToolSet
 
@@ -22,6 +24,16 @@ def decide(tools: ToolSet, tool_name: str) -> Decision:
         reason = f"{admission.source} lets this agent use {tool}"
         return Decision(Layer.TOOL_POLICY, Effect.ALLOW, reason, admission.rule, admission.source)
     return Decision(Layer.TOOL_POLICY, Effect.DENY, _unknown(tools, tool), "tool.unknown")
+
+
+def refuse_owner_only(config: Config, agent: str, tool_name: str) -> Decision | None:
+    """Refuse an owners' tool to any other agent at the moment of execution, whatever was said before."""
+    tool = normalise(tool_name)
+    if tool not in OWNER_ONLY or config.agent(agent).owner:
+        return None
+    source = f"agents.{agent}.owner"
+    reason = f"{tool} is for agents with {source}: true, and {agent} is none; it was stopped before it ran"
+    return Decision(Layer.TOOL_POLICY, Effect.DENY, reason, "tool.owner-only", source)
 
 
 def _unknown(tools: ToolSet, tool: str) -> str:

@@ -2,77 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 
-from core.config import Config, ToolLists
-from core.policy.patterns import Entry, Kind, Universe
-from core.policy.toolset import Removal
+from core.config import ToolLists
+from core.policy.toolset import AllowlistResolution, Removal
+from core.policy.universe import Entry, Kind, Universe
 
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
     """A layer's lists: deny wins, an empty allow list filters nothing, alsoAllow passes its own allow list.
 
-    `path` is where the lists are written; it is the label of the step too. `keep_plugin_only` holds an allow
-    list of plugin tools as written, where dropping it would widen a list that exists to restrict.
+    `path` is where the lists are written.
     """
 
     path: str
     allow: tuple[Entry, ...] = ()
     also_allow: tuple[Entry, ...] = ()
     deny: tuple[Entry, ...] = ()
-    stripped: bool = False
+    resolution: AllowlistResolution = field(default_factory=lambda: AllowlistResolution(""))
 
     @classmethod
     def read(
         cls, lists: ToolLists, path: str, universe: Universe, *, keep_plugin_only: bool = False
     ) -> ListFilter:
-        """Read the entries of three lists written at `path`."""
+        """Read the entries of three lists written at `path`.
+
+        `keep_plugin_only` holds an allow list of plugin tools as written, where dropping it would widen a
+        list that exists to restrict.
+        """
         allow = tuple(universe.read(text) for text in lists.allow)
-        stripped = not keep_plugin_only and _plugin_only(allow, universe)
+        resolution = resolve_allowlist(allow, f"{path}.allow", universe, keep_plugin_only=keep_plugin_only)
         return cls(
             path,
-            () if stripped else allow,
+            () if resolution.stripped_allowlist else allow,
             tuple(universe.read(text) for text in lists.also_allow),
             tuple(universe.read(text) for text in lists.deny),
-            stripped,
+            resolution,
         )
 
-    def removes(self, tool: str) -> Removal | None:
-        """Say why this layer takes a tool out, or None where it passes."""
-        return self.denies(tool) or self.narrows(tool)
+    def removes(self, step: str, tools: AbstractSet[str]) -> dict[str, Removal]:
+        """Say which of these tools this layer takes out, and why."""
+        return {**self.narrows(step, tools), **self.denies(step, tools)}
 
-    def denies(self, tool: str) -> Removal | None:
-        """Say which entry of the deny list holds a tool."""
+    def denies(self, step: str, tools: AbstractSet[str]) -> dict[str, Removal]:
+        """Say which tools the deny list holds, by its first entry that does."""
+        found: dict[str, Removal] = {}
         for index, entry in enumerate(self.deny):
-            if tool in entry.tools:
-                source = f"{self.path}.deny[{index}]"
-                by = "" if entry.kind is Kind.NAME else f" by {entry.text!r}"
-                return Removal(self.path, "tool.denied", source, f"{source} denies {tool}{by}")
-        return None
+            source = f"{self.path}.deny[{index}]"
+            by = "" if entry.kind is Kind.NAME else f" by {entry.text!r}"
+            for tool in (entry.tools & tools) - found.keys():
+                found[tool] = Removal(step, "tool.denied", source, f"{source} denies {tool}{by}")
+        return found
 
-    def narrows(self, tool: str) -> Removal | None:
-        """Say that an allow list stands here and does not hold a tool; `exec` in it admits apply_patch."""
-        by_exec = tool == "apply_patch" and any("exec" in entry.tools for entry in self.allow)
-        if not self.allow or by_exec or self.adds(tool) or any(tool in entry.tools for entry in self.allow):
-            return None
+    def narrows(self, step: str, tools: AbstractSet[str]) -> dict[str, Removal]:
+        """Say which tools an allow list leaves out; `exec` in it admits apply_patch."""
+        if not self.allow:
+            return {}
+        passing = together(self.allow)
+        patch = {"apply_patch"} if "exec" in passing else set[str]()
         source = f"{self.path}.allow"
-        return Removal(self.path, "tool.not-allowed", source, f"{source} does not list {tool}")
+        return {
+            tool: Removal(step, "tool.not-allowed", source, f"{source} does not list {tool}")
+            for tool in tools - passing - patch - self.added
+        }
 
-    def adds(self, tool: str) -> bool:
-        """Tell whether alsoAllow holds a tool."""
-        return any(tool in entry.tools for entry in self.also_allow)
+    @property
+    def added(self) -> frozenset[str]:
+        """The tools that alsoAllow holds."""
+        return together(self.also_allow)
 
     def warnings(self) -> Iterator[str]:
         """Tell what an operator would not expect of these lists."""
-        if self.stripped:
+        if self.resolution.stripped_allowlist:
             yield (
                 f"{self.path}.allow lists only plugin tools and was set aside, because it would block every "
                 "built-in tool; use alsoAllow to add plugin tools"
             )
         if self.allow and all(entry.kind is Kind.UNKNOWN for entry in self.allow):
             yield f"{self.path}.allow lists no known tool, so it blocks every tool"
+
+
+def resolve_allowlist(
+    allow: tuple[Entry, ...], path: str, universe: Universe, *, keep_plugin_only: bool = False
+) -> AllowlistResolution:
+    """Set aside an allow list of plugin tools only: it would block every built-in tool by mistake."""
+    stripped = not keep_plugin_only and _plugin_only(allow, universe)
+    return AllowlistResolution(
+        path,
+        () if stripped else tuple(entry.text for entry in allow),
+        tuple(entry.text for entry in allow if entry.kind is Kind.UNKNOWN),
+        stripped,
+    )
 
 
 def _plugin_only(allow: tuple[Entry, ...], universe: Universe) -> bool:
@@ -82,43 +105,11 @@ def _plugin_only(allow: tuple[Entry, ...], universe: Universe) -> bool:
     )
 
 
-def all_lists(config: Config) -> Iterator[tuple[str, ToolLists]]:
-    """Yield every allow/deny list of a configuration with the path it is written at."""
-    tools = config.tools
-    yield "tools", tools
-    yield from _by_provider("tools", tools.by_provider)
-    yield "tools.sandbox.tools", tools.sandbox.tools
-    yield "tools.subagents.tools", tools.subagents.tools
-    for agent_id, agent in config.agents.by_id.items():
-        path = f"agents.{agent_id}.tools"
-        yield path, agent.tools
-        yield from _by_provider(path, agent.tools.by_provider)
-        if agent.tools.sandbox:
-            yield f"{path}.sandbox.tools", agent.tools.sandbox.tools
-    for channel, groups in config.groups.items():
-        for group_id, group in groups.items():
-            yield f"groups.{channel}.{group_id}.tools", group.tools
+def together(entries: Iterable[Entry]) -> frozenset[str]:
+    """Return all tools that entries stand for."""
+    return frozenset[str]().union(*(entry.tools for entry in entries))
 
 
-def _by_provider(path: str, providers: Mapping[str, ToolLists]) -> Iterator[tuple[str, ToolLists]]:
-    for provider, lists in providers.items():
-        yield f"{path}.byProvider.{provider}", lists
-
-
-def unknown_entries(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield path and text of every entry that names no built-in tool or group and is no pattern."""
-    universe = Universe()
-    for path, lists in all_lists(config):
-        named = {"allow": lists.allow, "alsoAllow": lists.also_allow, "deny": lists.deny}
-        for key, texts in named.items():
-            unknown = [universe.read(text).kind is Kind.UNKNOWN for text in texts]
-            yield from ((f"{path}.{key}[{i}]", text) for i, text in enumerate(texts) if unknown[i])
-
-
-def hopeless_allow_lists(config: Config) -> Iterator[str]:
-    """Yield the path of every allow list in which no entry names anything known."""
-    universe = Universe()
-    for path, lists in all_lists(config):
-        entries = [universe.read(text) for text in lists.allow]
-        if entries and all(entry.kind is Kind.UNKNOWN for entry in entries):
-            yield f"{path}.allow"
+def exactly(entries: Iterable[Entry]) -> frozenset[str]:
+    """Return the tools that entries name exactly, not by a group or pattern."""
+    return together(entry for entry in entries if entry.kind is Kind.NAME)

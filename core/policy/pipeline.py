@@ -1,28 +1,166 @@
 """Layer 1: which tools an agent may use at all. The steps, in order, are `STEPS` at the end of this module.
 
-A tool must be brought in by the profile, or added to it, and then pass every step; people are told the first
-step that takes it out. Nothing an agent claims about itself can bring a tool in.
+Each step is a pure function from a selection of tools to one that is no larger; the first sets out from all
+registered tools. A tool must be brought in by the profile, or added to it, and then pass every step; people
+are told the first step that takes it out. Nothing an agent claims about itself can bring a tool in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from types import MappingProxyType
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
-from core.config import Config, ProfileName
+from core.config import Config, ProfileName, ProviderTools
 from core.model.plan import WorkspaceAccess
 from core.policy import catalog
-from core.policy.lists import ListFilter
-from core.policy.patterns import Entry, Kind
+from core.policy.lists import ListFilter, exactly, together
 from core.policy.scene import Scene
-from core.policy.toolset import Admission, Removal, ToolIdentity, ToolSet
+from core.policy.toolset import (
+    BUILT_IN,
+    Admission,
+    Removal,
+    Role,
+    Selection,
+    ToolIdentity,
+    ToolSet,
+)
+from core.policy.universe import Kind
 
 
-def baseline(scene: Scene) -> dict[str, Admission]:
-    """Step 1: the tools of the profile, and what is added to it; the first that adds a tool is named."""
-    profile, written = scene.profile
-    in_profile = catalog.PROFILES.get(profile, scene.universe.tools - catalog.NAMED_ONLY)
-    found = {tool: Admission("tools.profile", f"profile.{profile.value}", written) for tool in in_profile}
+def profile(scene: Scene, tools: Selection) -> Selection:
+    """Keep the tools of the profile and what is added to it; owners' tools are kept for owners."""
+    brought_in = _baseline(scene)
+    admitted = {tool: brought_in[tool] for tool in tools.admitted if tool in brought_in}
+    absent = tools.admitted.keys() - admitted.keys()
+    kept = Selection(admitted, {**tools.removed, **{tool: _not_in_profile(scene, tool) for tool in absent}})
+    if scene.agent.owner:
+        return kept
+    owners = {tool: _owners_only(scene, tool) for tool in catalog.OWNER_ONLY}
+    return Selection(
+        {tool: why for tool, why in admitted.items() if tool not in owners}, {**kept.removed, **owners}
+    )
+
+
+def provider_profile(scene: Scene, tools: Selection) -> Selection:
+    """Keep what the provider's profile holds; it only narrows, because the provider may be a claim."""
+    for lists, section in (*scene.provider_sections, *scene.agent_provider_sections):
+        tools = tools.without(_outside_profile(section, lists, tools))
+    return tools
+
+
+def global_lists(scene: Scene, tools: Selection) -> Selection:
+    """Apply the lists for all agents."""
+    return _filtered("tools.allow", (scene.global_lists,), tools)
+
+
+def provider_lists(scene: Scene, tools: Selection) -> Selection:
+    """Apply the lists for this provider."""
+    return _filtered("tools.byProvider.allow", (lists for lists, _ in scene.provider_sections), tools)
+
+
+def agent_lists(scene: Scene, tools: Selection) -> Selection:
+    """Apply the agent's own lists."""
+    return _filtered("agents.<id>.tools.allow", (scene.agent_lists,), tools)
+
+
+def agent_provider_lists(scene: Scene, tools: Selection) -> Selection:
+    """Apply the agent's own lists for this provider."""
+    own = (lists for lists, _ in scene.agent_provider_sections)
+    return _filtered("agents.<id>.tools.byProvider.allow", own, tools)
+
+
+def group_lists(scene: Scene, tools: Selection) -> Selection:
+    """Apply the lists for the chat group of this session, and what plugins keep from that group."""
+    return _filtered("group tools.allow", scene.group_lists, tools)
+
+
+def subagents(scene: Scene, tools: Selection) -> Selection:
+    """Take out what spawned agents never get and what the last in line does not get; apply their lists."""
+    if scene.role is Role.ORCHESTRATOR:
+        return tools
+    lifted = exactly(scene.agent_lists.allow)
+    never = {tool: _for_no_subagent(scene, tool) for tool in catalog.SUBAGENT_DENY_ALWAYS - lifted}
+    leaf = {tool: _for_no_leaf(scene, tool) for tool in catalog.SUBAGENT_DENY_LEAF}
+    tools = tools.without({**never, **leaf} if scene.role is Role.LEAF else never)
+    return _filtered("subagents", (scene.subagent_lists,), tools)
+
+
+def sandbox(scene: Scene, tools: Selection) -> Selection:
+    """Apply the lists for sandboxed agents; the built-in ones hold where the agent was declared sandboxed.
+
+    Both places deny; of two allow lists the agent's own counts; a name in alsoAllow passes either.
+    """
+    if not scene.sandboxing.commands:
+        return tools
+    for lists in scene.sandbox_lists:
+        tools = tools.without(lists.denies("sandbox", tools.admitted.keys()))
+    written = next((lists for lists in scene.sandbox_lists if lists.allow), None)
+    also = [entry for lists in scene.sandbox_lists for entry in lists.also_allow]
+    if scene.sandboxing.agent:
+        named = exactly((*(written.allow if written else ()), *also))
+        tools = tools.without({t: _never_in_sandbox(scene, t) for t in catalog.SANDBOX_DENY - named})
+    return tools.without(_outside_sandbox(scene, written, tools.admitted.keys() - together(also)))
+
+
+def workspace(scene: Scene, tools: Selection) -> Selection:
+    """Take out what writes files where the workspace is read-only."""
+    access, written = scene.workspace_access
+    if access is not WorkspaceAccess.RO:
+        return tools
+    rule, why = "workspace.read-only", f"{written} is ro, so {{}} is taken out"
+    gone = {t: Removal("workspace", rule, written, why.format(t)) for t in catalog.READ_ONLY_DENY}
+    return tools.without(gone)
+
+
+def switches(scene: Scene, tools: Selection) -> Selection:
+    """Take out tools whose own switch is off."""
+    settings = scene.config.tools
+    enabled = {"browser": settings.browser.enabled, "web_fetch": settings.web_fetch.enabled}
+    return tools.without({tool: _switched_off(tool) for tool, on in enabled.items() if not on})
+
+
+Step = Callable[[Scene, Selection], Selection]
+
+# The pipeline, in its order: seven steps, then what restricts further.
+STEPS: tuple[Step, ...] = (
+    profile,
+    provider_profile,
+    global_lists,
+    provider_lists,
+    agent_lists,
+    agent_provider_lists,
+    group_lists,
+    subagents,
+    sandbox,
+    workspace,
+    switches,
+)
+
+
+def resolve(config: Config, identity: ToolIdentity) -> ToolSet:
+    """Return the tools this identity may use, and for every other one what took it out."""
+    scene = Scene(config, identity)
+    tools = Selection(dict.fromkeys(scene.universe.ordered, _REGISTERED), {})
+    for step in STEPS:
+        tools = step(scene, tools)
+    return replace(
+        ToolSet.frozen(tools),
+        warnings=scene.warnings(),
+        allowlists=scene.allowlists(),
+        role=scene.role,
+        confined_by=scene.confined_by,
+    )
+
+
+_REGISTERED = Admission("registered", "tool.registered", BUILT_IN)
+
+
+def _baseline(scene: Scene) -> dict[str, Admission]:
+    """Bring tools in; the first that adds a tool is named."""
+    name, written = scene.profile
+    in_profile = catalog.PROFILES.get(name, scene.universe.tools - catalog.NAMED_ONLY)
+    found = dict.fromkeys(in_profile, Admission("tools.profile", f"profile.{name.value}", written))
     for tools, admission in _additions(scene):
         for tool in tools:
             found.setdefault(tool, admission)
@@ -45,153 +183,10 @@ def _additions(scene: Scene) -> Iterator[tuple[frozenset[str], Admission]]:
             yield named, Admission(lists.path, "tool.named", f"{lists.path}.allow[{index}]")
 
 
-def provider_profile(scene: Scene, tool: str) -> Removal | None:
-    """Step 2: a profile set for the provider; it can only narrow, because the provider may be a claim."""
-    sections = (*scene.provider_sections, *scene.agent_provider_sections)
-    lists = (*scene.provider_lists, *scene.agent_provider_lists)
-    for (path, section), own in zip(sections, lists, strict=True):
-        tools = catalog.PROFILES.get(section.profile) if section.profile else None
-        if tools is not None and tool not in tools and not own.adds(tool):
-            source = f"{path}.profile"
-            reason = f"{source} is {section.profile}, which does not hold {tool}"
-            return Removal("tools.byProvider.profile", "tool.not-in-profile", source, reason)
-    return None
-
-
-def global_lists(scene: Scene, tool: str) -> Removal | None:
-    """Step 3: the lists for all agents."""
-    return scene.global_lists.removes(tool)
-
-
-def provider_lists(scene: Scene, tool: str) -> Removal | None:
-    """Step 4: the lists for this provider."""
-    return _first(scene.provider_lists, tool)
-
-
-def agent_lists(scene: Scene, tool: str) -> Removal | None:
-    """Step 5: the agent's own lists."""
-    return scene.agent_lists.removes(tool)
-
-
-def agent_provider_lists(scene: Scene, tool: str) -> Removal | None:
-    """Step 6: the agent's own lists for this provider."""
-    return _first(scene.agent_provider_lists, tool)
-
-
-def group_lists(scene: Scene, tool: str) -> Removal | None:
-    """Step 7: the lists for the chat group of this session."""
-    return _first(scene.group_lists, tool)
-
-
-def subagents(scene: Scene, tool: str) -> Removal | None:
-    """Step 8: what spawned agents never get, what the last in line does not get, then the lists for them."""
-    if scene.depth < 1:
-        return None
-    most, written = scene.max_spawn_depth
-    if scene.depth >= most and tool in catalog.SUBAGENT_DENY_LEAF:
-        reason = f"a subagent at depth {scene.depth} is a leaf ({written} is {most}) and cannot use {tool}"
-        return Removal("tools.subagents", "subagent.leaf", written, reason)
-    if tool in catalog.SUBAGENT_DENY_ALWAYS and tool not in _exact(scene.agent_lists.allow):
-        reason = f"subagents cannot use {tool} unless {scene.agent_path}.tools.allow names it"
-        return Removal("tools.subagents", "subagent.always", "built-in", reason)
-    return scene.subagent_lists.removes(tool)
-
-
-def sandbox(scene: Scene, tool: str) -> Removal | None:
-    """Step 9: the lists for sandboxed agents; the built-in ones hold where nobody wrote others."""
-    if not scene.sandboxed:
-        return None
-    denied = next((removal for each in scene.sandbox_lists if (removal := each.denies(tool))), None)
-    if denied:
-        return denied
-    written = next((lists for lists in scene.sandbox_lists if lists.allow), ListFilter("tools.sandbox.tools"))
-    added = [entry for lists in scene.sandbox_lists for entry in lists.also_allow]
-    if tool in catalog.SANDBOX_DENY - _exact((*written.allow, *added)):
-        reason = f"sandboxed agents cannot use {tool} unless {scene.agent_path}.sandbox.alsoAllow names it"
-        return Removal("tools.sandbox", "sandbox.denied", "built-in", reason)
-    if any(tool in entry.tools for entry in added):
-        return None
-    return written.narrows(tool) if written.allow else _outside_sandbox_default(scene, tool)
-
-
-def _outside_sandbox_default(scene: Scene, tool: str) -> Removal | None:
-    if tool in catalog.SANDBOX_ALLOW:
-        return None
-    reason = (
-        f"{tool} is not among the tools of sandboxed agents; {scene.agent_path}.sandbox.alsoAllow adds it"
-    )
-    return Removal("tools.sandbox", "sandbox.not-allowed", "built-in", reason)
-
-
-def _exact(entries: Iterable[Entry]) -> frozenset[str]:
-    return frozenset[str]().union(*(entry.tools for entry in entries if entry.kind is Kind.NAME))
-
-
-def read_only_workspace(scene: Scene, tool: str) -> Removal | None:
-    """Step 10: a read-only workspace leaves nothing to write with."""
-    access, written = scene.workspace_access
-    if access is not WorkspaceAccess.RO or tool not in catalog.READ_ONLY_DENY:
-        return None
-    return Removal(
-        "sandboxing.workspaceAccess",
-        "workspace.read-only",
-        written,
-        f"{written} is ro, so {tool} is taken out",
-    )
-
-
-def switched_off(scene: Scene, tool: str) -> Removal | None:
-    """Step 11: tools with a switch of their own."""
-    tools = scene.config.tools
-    off = {"browser": not tools.browser.enabled, "web_fetch": not tools.web_fetch.enabled}
-    if not off.get(tool, False):
-        return None
-    path = f"tools.{tool}"
-    return Removal(path, "tool.switched-off", f"{path}.enabled", f"{path}.enabled is false")
-
-
-def _first(filters: tuple[ListFilter, ...], tool: str) -> Removal | None:
-    return next((removal for each in filters if (removal := each.removes(tool))), None)
-
-
-Step = Callable[[Scene, str], Removal | None]
-
-# Step 1 is `baseline` without what is for owners; each tool it offers goes through these, in this order.
-STEPS: tuple[Step, ...] = (
-    provider_profile,
-    global_lists,
-    provider_lists,
-    agent_lists,
-    agent_provider_lists,
-    group_lists,
-    subagents,
-    sandbox,
-    read_only_workspace,
-    switched_off,
-)
-
-
-def resolve(config: Config, identity: ToolIdentity) -> ToolSet:
-    """Return the tools this identity may use, and for every other one what took it out."""
-    scene = Scene(config, identity)
-    offered = baseline(scene)
-    admitted: dict[str, Admission] = {}
-    removed: dict[str, Removal] = {}
-    for tool in scene.universe.tools:
-        verdict = _verdict(scene, tool, offered.get(tool))
-        if isinstance(verdict, Removal):
-            removed[tool] = verdict
-        else:
-            admitted[tool] = verdict
-    return ToolSet(MappingProxyType(admitted), MappingProxyType(removed), scene.warnings(), scene.stripped)
-
-
-def _verdict(scene: Scene, tool: str, admission: Admission | None) -> Admission | Removal:
-    if tool in catalog.OWNER_ONLY and not scene.agent.owner:
-        return _owners_only(scene, tool)
-    if admission is None:
-        return _not_in_profile(scene, tool)
-    return next((removal for step in STEPS if (removal := step(scene, tool))), admission)
+def _filtered(step: str, filters: Iterable[ListFilter], tools: Selection) -> Selection:
+    for lists in filters:
+        tools = tools.without(lists.removes(step, tools.admitted.keys()))
+    return tools
 
 
 def _owners_only(scene: Scene, tool: str) -> Removal:
@@ -201,6 +196,54 @@ def _owners_only(scene: Scene, tool: str) -> Removal:
 
 
 def _not_in_profile(scene: Scene, tool: str) -> Removal:
-    profile, written = scene.profile
-    reason = f"the {profile} profile does not hold {tool}; {scene.agent_path}.tools.alsoAllow adds it"
+    name, written = scene.profile
+    reason = f"the {name} profile does not hold {tool}; {scene.agent_path}.tools.alsoAllow adds it"
     return Removal("tools.profile", "tool.not-in-profile", written, reason)
+
+
+def _outside_profile(section: ProviderTools, lists: ListFilter, tools: Selection) -> dict[str, Removal]:
+    held = catalog.PROFILES.get(section.profile) if section.profile else None
+    if held is None:
+        return {}
+    step, source = "tools.byProvider.profile", f"{lists.path}.profile"
+    why = f"{source} is {section.profile}, which does not hold {{}}"
+    return {
+        tool: Removal(step, "tool.not-in-profile", source, why.format(tool))
+        for tool in tools.admitted.keys() - held - lists.added
+    }
+
+
+def _for_no_subagent(scene: Scene, tool: str) -> Removal:
+    path = f"{scene.agent_path}.tools.allow"
+    reason = f"subagents cannot use {tool} unless {path} names it"
+    return Removal("subagents", "subagent.always", BUILT_IN, reason, path)
+
+
+def _for_no_leaf(scene: Scene, tool: str) -> Removal:
+    most, written = scene.max_spawn_depth
+    why = f"a subagent at depth {scene.depth} is a leaf ({written} is {most}) and cannot use {tool}"
+    return Removal("subagents", "subagent.leaf", written, why)
+
+
+def _never_in_sandbox(scene: Scene, tool: str) -> Removal:
+    path = f"{scene.agent_path}.sandbox.alsoAllow"
+    reason = f"sandboxed agents cannot use {tool} unless {path} names it"
+    return Removal("sandbox", "sandbox.denied", BUILT_IN, reason, path)
+
+
+def _outside_sandbox(scene: Scene, written: ListFilter | None, tools: AbstractSet[str]) -> dict[str, Removal]:
+    if written is not None:
+        return written.narrows("sandbox", tools)
+    if not scene.sandboxing.agent:
+        return {}
+    path = f"{scene.agent_path}.sandbox.alsoAllow"
+    why = f"{{}} is not among the tools of sandboxed agents; {path} adds it"
+    return {
+        tool: Removal("sandbox", "sandbox.not-allowed", BUILT_IN, why.format(tool), path)
+        for tool in tools - catalog.SANDBOX_ALLOW
+    }
+
+
+def _switched_off(tool: str) -> Removal:
+    source = f"tools.{tool}.enabled"
+    return Removal("switches", "tool.switched-off", source, f"{source} is false")

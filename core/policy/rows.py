@@ -9,6 +9,8 @@ from core.config import Config
 from core.errors import RequestError
 from core.model.principal import Claims
 from core.model.session import SessionKey, is_agent_id
+from core.policy.catalog import TOOLS
+from core.policy.names import normalise, tool_fault
 from core.policy.pipeline import resolve
 from core.policy.toolset import ToolIdentity
 
@@ -23,12 +25,12 @@ def tools_row(config: Config, row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": row.get("id"),
         "allowed": sorted(tools.allowed),
-        "denied": {
-            tool: {"step": gone.step, "rule": gone.rule, "source": gone.source, "reason": gone.reason}
-            for tool, gone in sorted(tools.removed.items())
-        },
+        "denied": {tool: gone.to_json() for tool, gone in sorted(tools.removed.items())},
         "warnings": list(tools.warnings),
         "strippedAllowlist": tools.stripped_allowlist,
+        "allowlists": [each.to_json() for each in tools.allowlists],
+        "role": tools.role.name.lower(),
+        "confinedBy": tools.confined_by,
     }
 
 
@@ -70,6 +72,10 @@ def _plugins(row: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     for name, tools in plugins.items():
         if not isinstance(tools, list) or not all(isinstance(tool, str) for tool in tools):
             raise RequestError(f"plugins.{name} must be a list of tool names", field="plugins")
+        for tool in tools:
+            fault = None if normalise(tool) in TOOLS else tool_fault(tool)  # a built-in name is warned of
+            if fault:
+                raise RequestError(f"plugins.{name}: {tool!r} {fault}", field="plugins")
     return {name: tuple(tools) for name, tools in plugins.items()}
 
 

@@ -9,8 +9,9 @@ from functools import cached_property
 from core.config import AgentSettings, Config, ProfileName, ProviderTools, SandboxTools, ToolLists
 from core.model.plan import WorkspaceAccess
 from core.policy.lists import ListFilter
-from core.policy.patterns import Universe
-from core.policy.toolset import ToolIdentity
+from core.policy.sandboxing import Sandboxing, sandboxing_of
+from core.policy.toolset import AllowlistResolution, Role, ToolIdentity, role_of
+from core.policy.universe import Universe, plugin_tools
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Scene:
 
     @cached_property
     def universe(self) -> Universe:
-        """The registered tools."""
-        return Universe.of(self.identity.plugins)
+        """The registered tools: built in, configured, and registered at run time."""
+        return universe_of(self.config, self.identity)
 
     @cached_property
     def agent(self) -> AgentSettings:
@@ -44,8 +45,14 @@ class Scene:
 
     @cached_property
     def depth(self) -> int:
-        """The spawn depth: the larger of what is pinned and what is claimed."""
-        return max(self.identity.depth, self.agent.pin.depth)
+        """The spawn depth: the largest of what is pinned, claimed, and stored of the session."""
+        stored = 0 if self.identity.role is Role.ORCHESTRATOR else 1
+        return max(self.identity.depth, self.agent.pin.depth, stored)
+
+    @cached_property
+    def role(self) -> Role:
+        """What the session is: by its depth, or by what was stored of it; the stricter counts."""
+        return max(self.identity.role, role_of(self.depth, self.max_spawn_depth[0]))
 
     @cached_property
     def max_spawn_depth(self) -> tuple[int, str]:
@@ -58,9 +65,9 @@ class Scene:
         )
 
     @cached_property
-    def sandboxed(self) -> bool:
-        """Whether the agent is sandboxed: pinned or claimed."""
-        return self.identity.sandboxed or self.agent.pin.sandboxed
+    def sandboxing(self) -> Sandboxing:
+        """Whether the session is sandboxed, and what says so."""
+        return sandboxing_of(self.config, self.identity.agent, self.depth, claimed=self.identity.sandboxed)
 
     @cached_property
     def workspace_access(self) -> tuple[WorkspaceAccess, str]:
@@ -69,6 +76,15 @@ class Scene:
         if own is not None:
             return own, f"{self.agent_path}.sandbox.workspaceAccess"
         return self.config.sandboxing.workspace_access, "sandboxing.workspaceAccess"
+
+    @property
+    def confined_by(self) -> str | None:
+        """The setting that keeps file tools inside the workspace, where one does."""
+        access, written = self.workspace_access
+        if access is WorkspaceAccess.NONE:
+            return written
+        fs = self.config.tools.fs
+        return "tools.fs.workspaceOnly" if fs and fs.workspace_only else None
 
     @cached_property
     def global_lists(self) -> ListFilter:
@@ -81,31 +97,31 @@ class Scene:
         return self._read(self.agent.tools, f"{self.agent_path}.tools")
 
     @cached_property
-    def provider_sections(self) -> tuple[tuple[str, ProviderTools], ...]:
-        """The global sections of this provider, pinned and claimed, with their paths."""
+    def provider_sections(self) -> tuple[tuple[ListFilter, ProviderTools], ...]:
+        """The global sections of this provider, pinned and claimed, and their lists."""
         return tuple(self._providers("tools", self.config.tools.by_provider))
 
     @cached_property
-    def agent_provider_sections(self) -> tuple[tuple[str, ProviderTools], ...]:
+    def agent_provider_sections(self) -> tuple[tuple[ListFilter, ProviderTools], ...]:
         """The agent's own sections of this provider."""
         return tuple(self._providers(f"{self.agent_path}.tools", self.agent.tools.by_provider))
 
     @cached_property
-    def provider_lists(self) -> tuple[ListFilter, ...]:
-        """The lists of `tools.byProvider`."""
-        return tuple(self._read(section, path) for path, section in self.provider_sections)
-
-    @cached_property
-    def agent_provider_lists(self) -> tuple[ListFilter, ...]:
-        """The lists of `agents.<id>.tools.byProvider`."""
-        return tuple(self._read(section, path) for path, section in self.agent_provider_sections)
-
-    @cached_property
     def group_lists(self) -> tuple[ListFilter, ...]:
-        """The lists of the chat group this session belongs to."""
+        """The lists of the chat group this session belongs to, then what plugins keep from that group."""
         channel, peer = self.identity.channel, self.identity.peer
-        group = self.config.groups.get(channel or "", {}).get(peer or "")
-        return (self._read(group.tools, f"groups.{channel}.{peer}.tools"),) if group else ()
+        if channel is None or peer is None:
+            return ()
+        found = []
+        own = self.config.groups.get(channel, {}).get(peer)
+        if own is not None:
+            found.append(self._read(own.tools, f"groups.{channel}.{peer}.tools"))
+        for plugin, settings in self.config.plugins.items():
+            asked = settings.groups.get(channel, {}).get(peer)
+            if asked is not None:
+                path = f"plugins.{plugin}.groups.{channel}.{peer}.tools"
+                found.append(self._restrict(asked.tools, path))
+        return tuple(found)
 
     @cached_property
     def subagent_lists(self) -> ListFilter:
@@ -121,26 +137,27 @@ class Scene:
         )
         return tuple(self._restrict(section.tools, path) for path, section in sections if section)
 
+    def allowlists(self) -> tuple[AllowlistResolution, ...]:
+        """Tell what became of each allow list that somebody wrote."""
+        resolutions = (each.resolution for each in self._filters())
+        return tuple(
+            each for each in resolutions if each.policy or each.unknown_allowlist or each.stripped_allowlist
+        )
+
     def warnings(self) -> tuple[str, ...]:
         """Tell, once each, what an operator would not expect."""
-        lists = (
-            self.global_lists,
-            *self.provider_lists,
-            self.agent_lists,
-            *self.agent_provider_lists,
-            *self.group_lists,
-        )
-        texts = [warning for each in lists for warning in each.warnings()]
+        texts = [warning for each in self._filters() for warning in each.warnings()]
         texts += [
             f"a plugin offers {tool!r}, which is built in; it is ignored" for tool in self.universe.shadowing
         ]
         return tuple(dict.fromkeys(texts))
 
-    @property
-    def stripped(self) -> bool:
-        """Whether an allow list of plugin tools only was set aside."""
-        lists = (*self.provider_lists, *self.agent_provider_lists, *self.group_lists)
-        return any(each.stripped for each in (self.global_lists, self.agent_lists, *lists))
+    def _filters(self) -> Iterator[ListFilter]:
+        yield self.global_lists
+        yield from (lists for lists, _ in self.provider_sections)
+        yield self.agent_lists
+        yield from (lists for lists, _ in self.agent_provider_sections)
+        yield from self.group_lists
 
     def _read(self, lists: ToolLists, path: str) -> ListFilter:
         return ListFilter.read(lists, path, self.universe)
@@ -150,11 +167,19 @@ class Scene:
 
     def _providers(
         self, path: str, sections: dict[str, ProviderTools]
-    ) -> Iterator[tuple[str, ProviderTools]]:
+    ) -> Iterator[tuple[ListFilter, ProviderTools]]:
         identity, pin = self.identity, self.agent.pin
         named = {name.casefold() for name in (identity.provider, pin.provider) if name}
         models = {name.casefold() for name in (identity.model, pin.model) if name}
         wanted = named | {f"{provider}/{model}" for provider in named for model in models}
         for key, section in sections.items():
             if key.casefold() in wanted:
-                yield f"{path}.byProvider.{key}", section
+                yield self._read(section, f"{path}.byProvider.{key}"), section
+
+
+def universe_of(config: Config, identity: ToolIdentity | None = None) -> Universe:
+    """Return all tools that a configuration registers, and those registered at run time."""
+    plugins: dict[str, tuple[str, ...]] = plugin_tools(config.plugins)
+    for plugin, tools in identity.plugins.items() if identity else ():
+        plugins[plugin] = (*plugins.get(plugin, ()), *tools)
+    return Universe.of(plugins, config.tools.registered)

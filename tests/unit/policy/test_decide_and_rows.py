@@ -48,7 +48,7 @@ def test_a_row_accounts_for_every_tool() -> None:
     row = tools_row(CODING, {"id": "r1", "agent": "main"})
     assert row["id"] == "r1"
     assert set(row["allowed"]) | set(row["denied"]) == TOOLS
-    assert row["denied"]["write"]["step"] == "tools"
+    assert row["denied"]["write"]["step"] == "tools.allow"
     assert row["denied"]["write"]["source"] == "tools.deny[0]"
     assert row["warnings"] == []
     assert row["strippedAllowlist"] is False

@@ -268,7 +268,8 @@ class TestSandboxedAgents:
         assert allowed(config, sandboxed=True) == {"edit"}
 
     def test_others_are_not_touched(self) -> None:
-        assert "web_search" in allowed({"tools": {"sandbox": {"tools": {"deny": ["web_search"]}}}})
+        lists = {"tools": {"sandbox": {"tools": {"deny": ["web_search"]}}}}
+        assert "web_search" in allowed({**lists, "sandboxing": {"mode": "off"}})
 
     def test_pinned_sandboxing_counts(self) -> None:
         assert "web_search" not in allowed(agent(pin={"sandboxed": True}))

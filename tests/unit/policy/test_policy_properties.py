@@ -11,7 +11,7 @@ from core.config import AgentSettings, AgentTools, Config, ProfileName, ToolList
 from core.config.agents import Agents
 from core.policy import ToolIdentity, resolve
 from core.policy.catalog import GROUPS, OWNER_ONLY, TOOLS
-from core.policy.patterns import Universe
+from core.policy.universe import Universe
 
 PLUGINS = {"weather": ("forecast", "radar")}
 REGISTERED = sorted(TOOLS | {"forecast", "radar"})
