@@ -1,0 +1,27 @@
+"""The arguments of a call, judged: files, addresses, and what is put to a person."""
+
+from __future__ import annotations
+
+from core.arguments.ask import asked_by_tool
+from core.arguments.files import judge_files
+from core.arguments.judgement import ArgumentJudgement
+from core.arguments.surroundings import Surroundings
+from core.arguments.web import judge_web
+from core.model.call import ToolCall
+from core.ports import NameResolver, Resolver
+
+
+def judge_arguments(
+    call: ToolCall, surroundings: Surroundings, resolver: Resolver, names: NameResolver
+) -> ArgumentJudgement:
+    """Judge what a call brings along; no decision where no rule concerns it.
+
+    Pure but for what the resolvers look at. A call that is denied by its name needs no judging: asking for
+    it would look up the names that an agent chose.
+    """
+    asked = asked_by_tool(call.tool, surroundings)
+    return (
+        ArgumentJudgement((asked,) if asked else ())
+        + judge_files(call.tool, call.args, surroundings, resolver)
+        + judge_web(call.tool, call.args, surroundings.web, names)
+    )
