@@ -124,6 +124,41 @@ def test_allow_once_runs_the_command_and_tells_every_tab_what_came_of_it(daemon,
     assert problems == []
 
 
+def test_allowed_for_a_time_it_runs_again_until_it_is_revoked_on_the_page(daemon, sign_in, problems, finish):
+    page = sign_in(daemon)
+    asking, card = ask_and_see(daemon, page, "touch", "for-a-time")
+    card.get_by_text("More answers").click()
+    card.get_by_label(re.compile("Reason, optional")).fill("release day")
+    press(card, "Allow for 15 min")
+    assert finish(asking)[0] == 0
+    expect(card).to_contain_text(re.compile(r"Allowed for a time by operator .* until .* UTC: release day"))
+    again = daemon.json("exec", "--", "touch", "for-a-time")
+    assert again["approval"]["decision"] == "allowed-by-permission"
+    page.get_by_role("link", name="Permissions").click()
+    row = page.locator(".standing")
+    for words in ("Allowed for a time", "/usr/bin/touch for-a-time", "operator (web:operator)", "14 min"):
+        expect(row).to_contain_text(words)
+    row.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_text("Nothing stands.")).to_be_visible()
+    asking = daemon.ask("--", "touch", "for-a-time")
+    (request,) = daemon.pending()
+    daemon.sayso("deny", request["id"])
+    assert finish(asking)[0] == 77
+    assert problems == []
+
+
+def test_denied_always_on_the_page_is_denied_at_once_from_then_on(daemon, sign_in, finish):
+    page = sign_in(daemon)
+    asking, card = ask_and_see(daemon, page, "touch", "never")
+    card.get_by_text("More answers").click()
+    press(card, "Deny always")
+    assert finish(asking)[0] == 77
+    expect(card).to_contain_text("Denied always by operator (web:operator)")
+    again = daemon.sayso("exec", "--", "touch", "never", status=77)
+    assert "operator (web:operator) denied exactly this always" in again.stderr
+    assert daemon.json("pending") == []
+
+
 def test_an_answer_slower_than_the_run_does_not_put_the_card_back(daemon, sign_in, finish):
     page = sign_in(daemon)
     asking, card = ask_and_see(daemon, page, "touch", "quick")

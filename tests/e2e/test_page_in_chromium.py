@@ -129,10 +129,77 @@ async def test_deny_with_a_reason_works_by_keyboard_and_enter_never_allows(
     await signed_in.keyboard.press("j")
     for _ in range(3):
         await signed_in.keyboard.press("Tab")
+    await expect(signed_in.get_by_label(re.compile("Reason, optional"))).to_be_focused()
     await signed_in.keyboard.type("not today, j k ?")
     await signed_in.keyboard.press("Enter")
     await expect(signed_in.locator("[data-said]")).to_contain_text("You denied")
     assert [(review.answer, review.reason) for review in desk.reviews] == [(Answer.DENY, "not today, j k ?")]
+
+
+@pytest.mark.parametrize(
+    ("button", "answer", "for_ms"),
+    [
+        ("Allow once", Answer.ALLOW_ONCE, None),
+        ("Allow for 15 min", Answer.ALLOW_FOR, 900_000),
+        ("Allow for 1 h", Answer.ALLOW_FOR, 3_600_000),
+        ("Deny always", Answer.DENY_ALWAYS, None),
+    ],
+)
+@pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
+async def test_more_answers_open_and_a_reason_goes_with_each(
+    browser, channel, desk, make_card, button, answer, for_ms, script
+) -> None:
+    context = await browser.new_context(java_script_enabled=script)
+    page = await context.new_page()
+    desk.ask(make_card())
+    await page.goto(channel.link()[0])
+    await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_timeout(700)
+    await expect(page.get_by_role("button", name="Deny always")).to_be_hidden()
+    await page.get_by_text("More answers").click()
+    await page.get_by_label(re.compile("Reason, optional")).fill("  for the release ")
+    await page.get_by_role("button", name=button, exact=True).click()
+    await expect(page.locator("[data-said]")).to_contain_text("3f2b9c1d.")
+    assert [(r.answer, r.for_ms, r.reason) for r in desk.reviews] == [(answer, for_ms, "for the release")]
+    await context.close()
+
+
+async def test_enter_in_the_reason_denies_also_without_a_script_and_with_all_answers_open(
+    browser, channel, desk, make_card
+) -> None:
+    context = await browser.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    desk.ask(make_card())
+    await page.goto(channel.link()[0])
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_text("More answers").click()
+    await page.get_by_label(re.compile("Reason, optional")).press("Enter")
+    await expect(page.get_by_role("status")).to_contain_text("You denied")
+    assert [review.answer for review in desk.reviews] == [Answer.DENY]
+    await context.close()
+
+
+async def test_a_new_text_of_a_card_keeps_its_other_answers_open(signed_in, channel, desk, make_card) -> None:
+    await live(signed_in)
+    await show(channel, desk, make_card())
+    await signed_in.get_by_text("More answers").click()
+    await show(channel, desk, make_card(reason="the reason has changed"))
+    await expect(signed_in.locator(".card")).to_contain_text("the reason has changed")
+    await expect(signed_in.get_by_role("button", name="Deny always")).to_be_visible()
+
+
+async def test_what_stands_is_shown_and_revoked(signed_in, permissions, problems) -> None:
+    kept, gone = permissions.stand(), permissions.forbid(reason="not on a Friday")
+    await signed_in.get_by_role("link", name="Permissions").click()
+    await live(signed_in)
+    rows = signed_in.locator(".standing")
+    await expect(rows).to_have_count(2)
+    await expect(rows.first).to_contain_text("not on a Friday")
+    await rows.first.get_by_role("button", name="Revoke").click()
+    await expect(signed_in.locator("[data-said]")).to_contain_text("Revoked")
+    await expect(rows).to_have_count(1)
+    assert ([one for one, _ in permissions.revoked], permissions.rows) == ([gone["id"]], [kept])
+    assert problems == []
 
 
 async def test_no_single_key_decides(signed_in, channel, desk, make_card) -> None:
@@ -208,8 +275,13 @@ async def test_allow_appears_only_after_a_long_command_was_viewed(
     allow = signed_in.get_by_role("button", name="Allow once")
     await expect(allow).to_be_hidden()
     await expect(signed_in.get_by_role("button", name="Deny")).to_be_visible()
+    await signed_in.get_by_text("More answers").click()
+    await expect(signed_in.get_by_role("button", name="Deny always")).to_be_visible()
+    for_a_time = signed_in.get_by_role("button", name="Allow for 1 h")
+    await expect(for_a_time).to_be_hidden()
     await signed_in.get_by_text("View all", exact=True).first.click()
     await expect(allow).to_be_visible()
+    await expect(for_a_time).to_be_visible()
 
 
 async def test_the_page_works_without_javascript(browser, channel, desk, make_card) -> None:
@@ -330,7 +402,7 @@ def states(make_card, clock):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", list(SIZES))
 async def test_every_state_fits_and_is_photographed(
-    browser, channel, clock, desk, make_card, size, scheme
+    browser, channel, clock, desk, permissions, make_card, size, scheme
 ) -> None:
     SHOTS.mkdir(parents=True, exist_ok=True)
     context = await browser.new_context(
@@ -354,6 +426,23 @@ async def test_every_state_fits_and_is_photographed(
         await page.goto(channel.address)
         await live(page)
         await shoot(name)
+    desk.cards = {card.request_id: card for card in states(make_card, clock)["waiting-host"]}
+    await page.goto(channel.address)
+    await live(page)
+    await page.get_by_text("More answers").click()
+    await page.evaluate("scrollTo(0, 0)")
+    await shoot("more-answers")
+    await page.goto(channel.address + "permissions")
+    await shoot("permissions-none")
+    now = clock.now()
+    permissions.stand(givenAt=now - 1_000_000, expiresAt=now + 800_000)
+    permissions.stand(id="7" * 32, maxUses=None, uses=0, givenAt=now, expiresAt=now + 3_600_000)
+    permissions.forbid(
+        givenAt=now, command="/usr/bin/curl " + "https://example.org/x" * 90, reason="x y" * 90
+    )
+    await page.goto(channel.address + "permissions")
+    await live(page)
+    await shoot("permissions")
     await page.keyboard.press("?")
     await shoot("help")
     await page.keyboard.press("Escape")

@@ -121,6 +121,34 @@ def test_big_a_is_always_and_the_next_call_runs_at_once(terminal, finish):
     assert again["approval"]["decision"] == "allowed-by-policy"
 
 
+def test_f_and_a_time_lets_the_same_run_again_until_it_is_revoked(terminal, finish):
+    asking = terminal.daemon.ask("--", "touch", "typed-f")
+    short = terminal.card("/usr/bin/touch typed-f")
+    terminal.type("f 30x")
+    terminal.see("not “30x”", "Nothing was decided")
+    terminal.type("f 30m")
+    assert finish(asking)[0] == 0
+    terminal.see("Allowed for a time by")
+    again = terminal.daemon.json("exec", "--", "touch", "typed-f")
+    assert again["approval"]["decision"] == "allowed-by-permission"
+    terminal.daemon.sayso("permissions", "revoke", short)
+    asking = terminal.daemon.ask("--", "touch", "typed-f")
+    (request,) = terminal.daemon.pending()
+    terminal.daemon.sayso("deny", request["id"])
+    assert finish(asking)[0] == 77
+
+
+def test_big_d_denies_always_with_its_reason(terminal, finish):
+    asking = terminal.daemon.ask("--", "touch", "typed-D")
+    terminal.card("/usr/bin/touch typed-D")
+    terminal.type("D not on this machine")
+    assert finish(asking)[0] == 77
+    terminal.see("Denied always by", ": not on this machine")
+    again = terminal.daemon.sayso("exec", "--", "touch", "typed-D", status=77)
+    assert "denied exactly this always" in again.stderr
+    assert "not on this machine" in again.stderr
+
+
 def test_what_was_decided_elsewhere_is_told_and_a_late_answer_finds_nothing(terminal, finish):
     asking = terminal.daemon.ask("--", "touch", "elsewhere")
     short = terminal.card("/usr/bin/touch elsewhere")

@@ -281,6 +281,39 @@ async def test_a_reason_that_is_much_too_long_is_refused_and_decides_nothing(sit
     assert site.console.seen == []
 
 
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"decision": "allow-for"}, "forMs goes with allow-for"),
+        ({"decision": "allow-for", "forMs": None}, "forMs goes with allow-for"),
+        ({"decision": "allow-for", "forMs": 9_999}, "forMs"),
+        ({"decision": "allow-for", "forMs": 2_592_000_001}, "forMs"),
+        ({"decision": "allow-for", "forMs": -60_000}, "forMs"),
+        ({"decision": "allow-for", "forMs": 60_000.5}, "forMs"),
+        ({"decision": "allow-for", "forMs": "30m"}, "forMs"),
+        ({"decision": "allow-for", "forMs": True}, "forMs"),
+        ({"decision": "allow-for", "forMs": 60_000, "maxUses": 0}, "maxUses"),
+        ({"decision": "allow-for", "forMs": 60_000, "maxUses": 10_001}, "maxUses"),
+        ({"decision": "allow-once", "forMs": 60_000}, "forMs goes with allow-for"),
+        ({"decision": "allow-always", "maxUses": 2}, "maxUses with forMs"),
+        ({"decision": "deny-always", "forMs": 60_000}, "forMs goes with allow-for"),
+        ({"decision": "deny-forever"}, "decision"),
+    ],
+)
+async def test_a_forged_time_is_refused_by_name_and_decides_nothing(site, params, told):
+    answer = await (await site.operator()).call("exec.approval.resolve", id="3f2b91c0", **params)
+    assert told in answer["error"]["message"]
+    assert site.console.seen == []
+
+
+@pytest.mark.parametrize("method", ["permission.list", "permission.revoke"])
+async def test_what_stands_is_for_the_operator_only(site, method):
+    site.permissions.stand()
+    answer = await (await site.agent()).call(method, id="5a5a5a5a")
+    assert "error" in answer
+    assert len(site.permissions.rows) == 1
+
+
 async def test_what_stands_is_listed_with_who_gave_it_and_how_much_is_left(site):
     site.permissions.stand(command="git push \u202e", expiresAt=2**42)
     site.permissions.forbid()

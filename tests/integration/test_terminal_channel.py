@@ -92,6 +92,9 @@ async def asked(channel, tty, clock, desk, make_card):
         ("deny not on a Friday\n", Answer.DENY, "not on a Friday"),
         ("a 3f2b\n", Answer.ALLOW_ONCE, None),
         ("d 3f2b too risky\n", Answer.DENY, "too risky"),
+        ("D\n", Answer.DENY_ALWAYS, None),
+        ("never 3f2b\n", Answer.DENY_ALWAYS, None),
+        ("D not\u202e this one\n", Answer.DENY_ALWAYS, "not\\u{202e} this one"),
     ],
 )
 async def test_a_typed_answer_decides(asked, tty, desk, typed, answer, reason) -> None:
@@ -115,6 +118,19 @@ async def test_a_typed_answer_decides(asked, tty, desk, typed, answer, reason) -
         "a 3f2\n",
         "?\n",
         "list\n",
+        "f\n",
+        "f 30\n",
+        "f 30x\n",
+        "f 9s\n",
+        "f 31d\n",
+        "f -30m\n",
+        "f 3f2b 30m\n",
+        "f 30m 7777\n",
+        "f 30m 3f2b because\n",
+        "F 30m\n",
+        "a 30m\n",
+        "a for 30m\n",
+        "A 30m\n",
         "\x00\n",
         "\N{CYRILLIC SMALL LETTER A}\n",
     ],
@@ -122,6 +138,52 @@ async def test_a_typed_answer_decides(asked, tty, desk, typed, answer, reason) -
 async def test_a_line_that_is_nearly_an_answer_decides_nothing(asked, tty, desk, typed) -> None:  # noqa: ARG001 - waits
     await tty.say(typed)
     assert desk.reviews == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "for_ms"),
+    [("f 30m\n", 1_800_000), ("for 10s\n", 10_000), ("f 2H 3f2b\n", 7_200_000), ("f 30d\n", 2_592_000_000)],
+)
+async def test_a_typed_time_allows_for_that_time(asked, tty, desk, typed, for_ms) -> None:
+    await tty.say(typed, "You ")
+    (review,) = desk.reviews
+    assert (review.request_id, review.answer, review.for_ms) == (asked.request_id, Answer.ALLOW_FOR, for_ms)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("f\n", "needs a time such as 30s, 30m, 2h or 1d after it"),
+        ("f 30x\n", "1d, not “30x”. Nothing was decided."),
+        ("f 31d\n", "31d is out of bounds: 10 s to 30 d"),
+        ("f 30m 7777\n", "begins with 7777"),
+    ],
+)
+async def test_a_time_typed_wrong_is_told_what_is_right(asked, tty, typed, told) -> None:  # noqa: ARG001 - waits
+    assert told in await tty.say(typed, told)
+
+
+@pytest.mark.parametrize(
+    ("changes", "unnamed", "told"),
+    [
+        ({"durations": ()}, "f 30m", "A time is not offered here, because a yes counts once"),
+        ({"denies_always": False}, "D deny always", "A test question leaves nothing behind"),
+    ],
+)
+async def test_what_a_card_does_not_offer_is_neither_named_nor_taken(
+    channel, tty, clock, desk, make_card, changes, unnamed, told
+) -> None:
+    await channel.post(desk.ask(make_card(**changes)), "", "")
+    assert unnamed not in await tty.read("? help")
+    clock.advance(500)
+    assert told in await tty.say(f"{unnamed}\n", told)
+    assert desk.reviews == []
+
+
+async def test_the_prompt_names_all_answers_in_one_line(channel, tty, desk, make_card) -> None:
+    await channel.post(desk.ask(make_card()), "", "")
+    prompt = (await tty.read("? help")).strip().splitlines()[-1]
+    assert prompt == "╰─ a once  f 30m  A always  d deny [reason]  D deny always  ? help"
 
 
 async def test_a_letter_without_enter_decides_nothing(asked, tty, desk) -> None:  # noqa: ARG001 - the card waits

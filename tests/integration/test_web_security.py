@@ -269,7 +269,9 @@ async def test_behind_tls_the_cookie_is_secure(stranger, channel) -> None:
     assert "Secure" in response.headers["Set-Cookie"]
 
 
-@pytest.mark.parametrize("path", ["/", "/request/3f2b9c1d5e6f7a8b9c0d1e2f3a4b5c6d", "/events", "/session"])
+@pytest.mark.parametrize(
+    "path", ["/", "/request/3f2b9c1d5e6f7a8b9c0d1e2f3a4b5c6d", "/permissions", "/events", "/session"]
+)
 @pytest.mark.parametrize("cookie", [None, "", "guess", "x" * 4000, "é", "0" * 43])
 async def test_without_a_live_login_nothing_is_shown(stranger, card, path, cookie) -> None:
     headers = {} if cookie is None else {"Cookie": f"sayso_login={cookie}"}
@@ -333,7 +335,7 @@ async def test_every_response_carries_the_strict_headers(stranger, path) -> None
 
 
 async def test_no_page_loads_anything_from_elsewhere(visitor, card) -> None:
-    for path in ("/", f"/request/{card.request_id}"):
+    for path in ("/", f"/request/{card.request_id}", "/permissions"):
         _, html = await visitor.get(path)
         links = re.findall(r'(?:src|href|action)="([^"]*)"', html)
         assert links
@@ -359,12 +361,137 @@ async def test_a_form_that_is_too_large_is_refused(visitor, desk, card) -> None:
     assert desk.reviews == []
 
 
-@pytest.mark.parametrize("answer", ["", "allow", "ALLOW-ONCE", "allow-once ", "yes"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "allow",
+        "ALLOW-ONCE",
+        "allow-once ",
+        "yes",
+        "allow-for",
+        "allow-for:",
+        "allow-for:soon",
+        "allow-for:-900000",
+        "allow-for:9e5",
+        "allow-for:900000 ",
+        "allow-for:900000\n",
+        "allow-for:\u0669\u0660",
+        "allow-for:" + "9" * 13,
+        "allow-for:900000:1",
+        "allow-once:900000",
+        "deny-always:900000",
+        "Deny-Always",
+    ],
+)
 async def test_an_answer_that_is_none_is_refused_by_name(visitor, desk, card, answer) -> None:
     response, text = await visitor.post(decide(card), visitor.form(answer))
     assert response.status == 400
     assert "answer must be" in text
     assert desk.reviews == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "answer", "for_ms"),
+    [
+        ("allow-once", Answer.ALLOW_ONCE, None),
+        ("allow-for:900000", Answer.ALLOW_FOR, 900_000),
+        ("allow-always", Answer.ALLOW_ALWAYS, None),
+        ("deny-always", Answer.DENY_ALWAYS, None),
+    ],
+)
+async def test_a_reason_goes_with_any_answer_and_cannot_disguise_itself(
+    visitor, desk, card, sent, answer, for_ms
+) -> None:
+    await visitor.post(decide(card), visitor.form(sent, reason="fine\u202e \x1b[2J\r\n by ann"))
+    assert [(r.answer, r.for_ms, r.max_uses) for r in desk.reviews] == [(answer, for_ms, None)]
+    assert desk.reviews[0].reason == "fine\\u{202e} \N{SYMBOL FOR ESCAPE}[2J by ann"
+
+
+@pytest.mark.parametrize("sent", ["allow-for:900000", "deny-always"])
+async def test_what_would_stand_needs_the_proof_of_the_login_too(visitor, desk, card, sent) -> None:
+    response, _ = await visitor.post(decide(card), {"answer": sent})
+    assert response.status == 403
+    response, _ = await visitor.post(decide(card), visitor.form(sent), {"Origin": "http://evil.example"})
+    assert response.status == 403
+    assert desk.reviews == []
+
+
+# What stands
+
+
+def revoke(row):
+    return f"/permissions/{row['id']}/revoke"
+
+
+async def test_what_stands_is_listed_as_text_with_a_button_for_each(visitor, permissions) -> None:
+    evil = "<script>alert(1)</script>\u202e"
+    allowed = permissions.stand(command=evil)
+    denied = permissions.forbid(agent=evil, by=evil, reason=evil, command=evil)
+    response, html = await visitor.get("/permissions")
+    assert response.status == 200
+    assert html.index("Denied always") < html.index("Allowed for a time")  # the newest first
+    for part in (revoke(allowed), revoke(denied), "2 of 5", "until revoked", "ann (telegram:1234)"):
+        assert part in html, part
+    assert "<script>alert" not in html
+    assert "\u202e" not in html
+    assert html.count(csrf_of(visitor.token)) == 3  # one of them signs out
+
+
+async def test_a_page_on_which_nothing_stands_says_so(visitor) -> None:
+    assert "Nothing stands." in (await visitor.get("/permissions"))[1]
+
+
+async def test_revoking_is_told_once_and_names_the_operator(visitor, permissions) -> None:
+    row = permissions.stand()
+    response, _ = await visitor.post(revoke(row), {"csrf": csrf_of(visitor.token)})
+    assert (response.status, response.headers["Location"]) == (303, "/permissions")
+    assert permissions.rows == []
+    assert [str(who) for _, who in permissions.revoked] == ["operator (web:operator)"]
+    assert "Revoked: the same" in (await visitor.get("/permissions"))[1]
+    assert "Revoked: the same" not in (await visitor.get("/permissions"))[1]
+
+
+async def test_revoking_what_has_ended_is_no_fault(visitor, permissions) -> None:
+    row = permissions.stand()
+    permissions.rows.clear()
+    response, _ = await visitor.post(revoke(row), {"csrf": csrf_of(visitor.token)})
+    assert response.status == 303
+    page = (await visitor.get("/permissions"))[1]
+    assert 'class="said refused"' in page
+    assert "does not stand any more" in page
+
+
+@pytest.mark.parametrize(
+    ("form", "headers", "status"),
+    [
+        ({}, None, 403),
+        ({"csrf": "0" * 64}, None, 403),
+        (None, {"Origin": "http://evil.example"}, 403),
+        (None, {}, 403),
+    ],
+)
+async def test_a_forged_form_revokes_nothing(visitor, permissions, form, headers, status) -> None:
+    row = permissions.stand()
+    sent = {"csrf": csrf_of(visitor.token)} if form is None else form
+    response, _ = await visitor.post(revoke(row), sent, headers)
+    assert response.status == status
+    assert permissions.rows == [row]
+
+
+async def test_a_get_revokes_nothing(visitor, permissions) -> None:
+    row = permissions.stand()
+    response, _ = await visitor.get(f"{revoke(row)}?csrf={csrf_of(visitor.token)}")
+    assert response.status == 405
+    assert permissions.rows == [row]
+
+
+async def test_without_a_live_login_nothing_is_revoked(stranger, permissions) -> None:
+    row = permissions.stand()
+    stranger.token = secrets.token_urlsafe(32)
+    response, _ = await stranger.post(revoke(row), {"csrf": csrf_of(stranger.token)})
+    assert response.status == 401
+    assert permissions.rows == [row]
 
 
 async def test_a_reason_reaches_the_desk_and_has_a_length(visitor, desk, card) -> None:
