@@ -52,7 +52,7 @@ def observe(
         before = outages.get(row["channel"]) or Outage(now, steady, well=-math.inf)
         after, kind = _step(before, grade(row["state"]), steady)
         if kind is not None:
-            events.append(AuditEvent(now, kind, "daemon", None, {**row, "since": before.since}))
+            events.append(_event(kind, row, before.since, now))
         if after is not None:
             known[row["channel"]] = after
     return known, tuple(events)
@@ -78,3 +78,7 @@ def _better(outage: Outage, steady: float) -> tuple[Outage | None, str | None]:
     if steady - well < STEADY_S:
         return replace(outage, well=well), None
     return None, CHANNEL_RECOVERED if outage.told else None
+
+
+def _event(kind: str, row: Row, since: int, now: int) -> AuditEvent:
+    return AuditEvent(now, kind, f"channel:{row['channel']}", None, {**row, "since": since})

@@ -214,7 +214,7 @@ async def test_an_outsider_who_goes_on_is_told_of_once(make_world):
 
 def trouble(clock, kind="channel.failed", channel="slack"):
     data = {"channel": channel, "state": "down", "words": "revoked: hunter2", "since": clock.now()}
-    return AuditEvent(clock.now(), kind, "daemon", None, data)
+    return AuditEvent(clock.now(), kind, f"channel:{channel}", None, data)
 
 
 async def test_the_trouble_of_another_channel_reaches_the_targets_once(make_world, clock):
@@ -254,7 +254,7 @@ async def test_the_trouble_of_channels_is_not_told_where_that_is_off(make_world,
 
 async def test_an_event_without_its_data_silences_nothing_that_comes_after_it(make_world, clock):
     world = await make_world(**OPS)
-    world.herald.hear(AuditEvent(clock.now(), "channel.failed", "daemon"))
+    world.herald.hear(AuditEvent(clock.now(), "channel.failed", "channel:slack"))
     world.herald.hear(trouble(clock))
     await world.told(1)
     assert len(world.channel.texts("-900", NoticeKind.CHANNEL)) == 1

@@ -85,7 +85,7 @@ def test_it_is_told_since_when_and_why_whatever_the_wall_clock_does():
     outages, _ = observe({}, [row("degraded", "no network")], START_MS, 0)
     outages, (event,) = observe(outages, [row("degraded", "no route")], START_MS - 9_000, PATIENCE_S)
     assert event.data == {"channel": "telegram", "state": "degraded", "words": "no route", "since": START_MS}
-    assert (event.at, event.actor, event.request_id) == (START_MS - 9_000, "daemon", None)
+    assert (event.at, event.actor, event.request_id) == (START_MS - 9_000, "channel:telegram", None)
 
 
 def test_one_channel_does_not_stand_for_another():

@@ -186,7 +186,7 @@ def test_a_security_event_within_a_change_is_told_of_too(request_of):
 
 def trouble(kind="channel.failed", **data):
     data = {"channel": "telegram", "state": "down", "words": "revoked: no such bot", "since": 0, **data}
-    return AuditEvent(5, kind, "daemon", None, data)
+    return AuditEvent(5, kind, "channel:telegram", None, data)
 
 
 class TestChannelNotices:
