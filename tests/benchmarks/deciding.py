@@ -64,7 +64,7 @@ async def _system() -> AsyncIterator[System]:
 def _pure(system: System) -> Iterator[float]:
     for line in command_lines(COMMANDS):
         began = time.perf_counter()
-        system.judge.verdict(system.judge.examine(_call(line)), ())
+        system.judge.verdict(system.judge.examine(_call(line)))
         yield (time.perf_counter() - began) * 1000
 
 
@@ -75,7 +75,7 @@ async def _looked_up(system: System) -> AsyncIterator[float]:
         yield (time.perf_counter() - began) * 1000
 
 
-class _TimingRunner(NotingRunner):
+class TimingRunner(NotingRunner):
     """Notes when it was called, and runs nothing."""
 
     started = 0.0
@@ -87,7 +87,7 @@ class _TimingRunner(NotingRunner):
 
 async def _from_yes_to_run(system: System, line: str) -> float:
     """Ask, say yes, and tell the time from handing in the answer until the runner is called."""
-    runner = _TimingRunner(Placement.SANDBOX)
+    runner = TimingRunner(Placement.SANDBOX)
     system.runners[Placement.SANDBOX] = runner
     observer = Noting()
     asked = asyncio.create_task(

@@ -14,10 +14,9 @@ from pathlib import Path
 
 SAYSO = Path(sys.executable).parent / "sayso"
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
-# Everything is let through to the sandbox at once: what is measured is Sayso, not a person.
-_OVERLAY = (
-    "sandboxing: {{workspaceRoot: {root}/workspaces}}\ntools: {{exec: {{security: full, ask: 'off'}}}}\n"
-)
+# Where everything is let through to the sandbox at once, what is measured is Sayso, not a person.
+NOBODY_IS_ASKED = "tools: {exec: {security: full, ask: 'off'}}"
+SOMEBODY_IS_ASKED = "tools: {exec: {security: allowlist, ask: on-miss}}"
 
 
 @contextmanager
@@ -53,11 +52,11 @@ class RunningDaemon:
 
 
 @contextmanager
-def daemon() -> Iterator[RunningDaemon]:
+def daemon(config: str = NOBODY_IS_ASKED) -> Iterator[RunningDaemon]:
     """Start a daemon, wait until it is ready, and stop it in the end."""
     with directory() as root, (root / "daemon.log").open("w") as log:
         overlay = root / "overlay.yaml"
-        overlay.write_text(_OVERLAY.format(root=root))
+        overlay.write_text(f"sandboxing: {{workspaceRoot: {root}/workspaces}}\n{config}\n")
         env = {**os.environ, "SAYSO_HOME": str(root / "home")}
         command = [SAYSO, "up", "--config", EXAMPLE, "--config", overlay, "--port", "0"]
         with subprocess.Popen(

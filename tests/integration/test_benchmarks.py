@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from tests.benchmarks import deciding
+from tests.benchmarks import deciding, press
 from tests.benchmarks.commands import command_lines
 from tests.benchmarks.figures import Figure, report, table
 
@@ -16,6 +16,12 @@ async def test_a_command_is_decided_answered_and_handed_to_the_runner():
         assert next(deciding._pure(system)) > 0
         assert await deciding._from_yes_to_run(system, "touch a") > 0
         assert await deciding._questions_per_second(system, at_once=deciding.AT_ONCE, first=0) > 0
+
+
+@pytest.mark.parametrize("way", press.WAYS)
+async def test_a_press_on_telegram_is_followed_to_the_runner(way):
+    (took,) = await press.presses(way, count=1, warm_up=0)
+    assert 0 < took < 60_000
 
 
 def test_no_two_command_lines_are_the_same():
