@@ -64,7 +64,7 @@ def test_each_tool_that_is_out_tells_why_by_which_step_and_where_that_is_written
     assert out.startswith("allowed  apply_patch, browser, edit, exec,")
     for told in (
         "tools.deny[0] denies image\n",
-        f"step tools, tool.denied, written: tools.deny[0] ({policy}:3)\n",
+        f"step tools.allow, tool.denied, written: tools.deny[0] ({policy}:3)\n",
         "the coding profile does not hold message; agents.main.tools.alsoAllow adds it\n",
         f"step tools.profile, tool.not-in-profile, written: tools.profile ({policy}:2)\n",
         "cron is for agents with agents.main.owner: true; no list adds it\n",
