@@ -145,12 +145,12 @@ class PairingDesk(Protocol):
     async def invitation(self, invitation_id: str) -> dict[str, Any]:
         """Tell how an invitation stands: {id, state, expiresAt, person: {channel, id, name, username}|None}.
 
-        `state` is open, claimed, confirmed, refused or expired.
+        `state` is open, claimed, confirmed, refused, expired, or void (others know the code).
         """
         ...
 
     async def confirm(self, invitation_id: str, reviewer: Reviewer, *, accepted: bool) -> dict[str, Any]:
-        """Let in, or turn away, the person who sent the code; returns {accepted, text}."""
+        """Let in or turn away who sent the code, or withdraw a code that nobody sent; returns {accepted, text}."""
         ...
 
     async def people(self) -> list[dict[str, Any]]:
