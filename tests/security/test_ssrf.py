@@ -1,4 +1,4 @@
-"""No address leads an agent to a machine that nobody named, however it is written and whatever names answer."""
+"""No address leads to a machine that nobody named, however it is written and whatever DNS answers."""
 
 from __future__ import annotations
 
@@ -49,22 +49,24 @@ def pinned(judgement: ArgumentJudgement) -> list[str]:
 
 
 FORMS = {
-    "127.0.0.1": (
-        "127.0.0.1", "2130706433", "0x7f000001", "017700000001", "0x7f.0.0.1", "0177.0.0.1", "127.1", "127.0.1",
-        "127.0.0.1.", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::127.0.0.1]", "[64:ff9b::127.0.0.1]",
-        "[2002:7f00:1::]", "[0:0:0:0:0:0:0:1]", "localhost", "LOCALHOST", "localhost.", "localtest.example",
-        "\uff11\uff12\uff17.0.0.1", "127\u30020\u30020\u30021", "%31%32%37.0.0.1", "127.0.0.1%00.github.com",
-        "github.com@127.0.0.1", "0.0.0.0", "0", "[::]", "127.255.0.7",
-    ),
-    "169.254.169.254": (
-        "169.254.169.254", "2852039166", "0xa9fea9fe", "025177524776", "0xa9.254.169.254", "169.16689662",
-        "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::]",
-        "metadata.google.internal", "[fd00:ec2::254]", "169.254.169.254.nip.example",
-    ),
-}  # fmt: skip
+    "127.0.0.1": """
+        127.0.0.1 2130706433 0x7f000001 017700000001 0x7f.0.0.1 0177.0.0.1 127.1 127.0.1 127.0.0.1. [::1]
+        [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::127.0.0.1] [2002:7f00:1::]
+        [0:0:0:0:0:0:0:1]
+        localhost LOCALHOST localhost. localtest.example \uff11\uff12\uff17.0.0.1 127\u30020\u30020\u30021
+        %31%32%37.0.0.1 127.0.0.1%00.github.com github.com@127.0.0.1 0.0.0.0 0 [::] 127.255.0.7
+    """,
+    "169.254.169.254": """
+        169.254.169.254 2852039166 0xa9fea9fe 025177524776 0xa9.254.169.254 169.16689662
+        [::ffff:169.254.169.254] [::ffff:a9fe:a9fe] [64:ff9b::a9fe:a9fe] [2002:a9fe:a9fe::]
+        metadata.google.internal [fd00:ec2::254] 169.254.169.254.nip.example
+    """,
+}
 
 
-@pytest.mark.parametrize(("address", "host"), [(a, host) for a, hosts in FORMS.items() for host in hosts])
+@pytest.mark.parametrize(
+    ("address", "host"), [(a, host) for a, hosts in FORMS.items() for host in hosts.split()]
+)
 @pytest.mark.parametrize("port", ["", ":80", ":8717"])
 def test_no_spelling_reaches_this_machine_or_the_clouds_metadata(address: str, host: str, port: str) -> None:
     for config in (OPEN, LISTED):
@@ -125,8 +127,10 @@ def test_a_pinned_address_is_always_one_of_the_public_internet(
     assert bool(pinned(judgement)) != refused(judgement)
 
 
-_PIECES = ["github.com", "npmjs.com", "a.npmjs.com", "evil.example", "evil-", ".", "@", "/", "\\", "?", "#", ":",
-           "443", "%2e", "//", "x", "[::1]", "127.0.0.1", "140.82.121.4", "\uff0e", "\u3002", "\t", "-", "xn--"]  # fmt: skip
+_PIECES = [
+    "github.com", "npmjs.com", "a.npmjs.com", "evil.example", "evil-", ".", "@", "/", "\\", "?", "#", ":",
+    "443", "%2e", "//", "x", "[::1]", "127.0.0.1", "140.82.121.4", "\uff0e", "\u3002", "\t", "-", "xn--",
+]  # fmt: skip
 
 
 @given(
