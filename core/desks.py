@@ -150,7 +150,7 @@ class PairingDesk(Protocol):
         ...
 
     async def confirm(self, invitation_id: str, reviewer: Reviewer, *, accepted: bool) -> dict[str, Any]:
-        """Let in or turn away who sent the code, or withdraw one that nobody sent; returns {accepted, text}."""
+        """Let in or turn away who sent the code, or withdraw it unsent; returns {accepted, text}."""
         ...
 
     async def people(self) -> list[dict[str, Any]]:
