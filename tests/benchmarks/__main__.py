@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.benchmarks import client_start, deciding, press, sandbox_start, whole_daemon
+from tests.benchmarks import client_start, deciding, press, sandbox_start, waiting, whole_daemon
 from tests.benchmarks.figures import Figure, report, table
 
 RESULT = Path(__file__).parents[2] / "bench" / "latest.json"
@@ -15,6 +15,7 @@ PARTS = {
     "a press on Telegram": press.measure,
     "start of the sandbox": sandbox_start.measure,
     "a whole daemon": whole_daemon.measure,
+    "questions that wait": waiting.measure,
 }
 
 

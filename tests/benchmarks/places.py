@@ -17,6 +17,7 @@ EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
 # Where everything is let through to the sandbox at once, what is measured is Sayso, not a person.
 NOBODY_IS_ASKED = "tools: {exec: {security: full, ask: 'off'}}"
 SOMEBODY_IS_ASKED = "tools: {exec: {security: allowlist, ask: on-miss}}"
+_KB_PER_MB = 1000 / 1.024
 
 
 @contextmanager
@@ -37,6 +38,21 @@ class RunningDaemon:
     pid: int
     root: Path
     env: dict[str, str]
+
+    @property
+    def socket(self) -> Path:
+        return self.root / "home" / "sayso.sock"
+
+    @property
+    def token(self) -> str:
+        """The token of the agent `main`."""
+        return (self.root / "home" / "agents" / "main.token").read_text().strip()
+
+    def memory(self) -> dict[str, float]:
+        """Read in MB the resident memory, and the share that counts shared pages by how many share them."""
+        lines = Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines()[1:]
+        pairs = (line.split()[:2] for line in lines)
+        return {name.rstrip(":"): int(kb) / _KB_PER_MB for name, kb in pairs}
 
     def sayso(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of the client, which must succeed."""
@@ -69,8 +85,12 @@ def daemon(config: str = NOBODY_IS_ASKED) -> Iterator[RunningDaemon]:
             text=True,
         ) as process:
             try:
-                if not process.stdout.readline().startswith("ready "):
-                    raise RuntimeError(f"no daemon: {(root / 'daemon.log').read_text()}")
+                _await_ready(process, root / "daemon.log")
                 yield RunningDaemon(process.pid, root, env)
             finally:
                 process.terminate()
+
+
+def _await_ready(process: subprocess.Popen[str], log: Path) -> None:
+    if not process.stdout.readline().startswith("ready "):
+        raise RuntimeError(f"no daemon: {log.read_text()}")

@@ -6,7 +6,7 @@ from itertools import islice
 
 import pytest
 
-from tests.benchmarks import deciding, press
+from tests.benchmarks import deciding, press, waiting
 from tests.benchmarks.commands import command_lines
 from tests.benchmarks.figures import Figure, report, table
 
@@ -22,6 +22,12 @@ async def test_a_command_is_decided_answered_and_handed_to_the_runner():
 async def test_a_press_on_telegram_is_followed_to_the_runner(way):
     (took,) = await press.presses(way, count=1, warm_up=0)
     assert 0 < took < 60_000
+
+
+@pytest.mark.daemon
+@pytest.mark.parametrize("ask", [waiting.put, waiting.ask_to_run])
+def test_questions_that_wait_are_weighed(ask):
+    assert abs(waiting.per_question(ask, count=5, warm_up=1)) < 10_000
 
 
 def test_no_two_command_lines_are_the_same():
