@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from textwrap import fill
 from typing import Any
 
@@ -40,19 +42,29 @@ def print_decision(answer: Json) -> None:
 
 
 def print_tools(answer: Json) -> None:
-    """Tell a tool set: what is in it, and for every other tool why not, by which step, written where."""
-    allowed = ", ".join(map(shown, answer["allowed"])) or "nothing"
-    print(
-        fill(allowed, _WIDTH, initial_indent="allowed  ", subsequent_indent=" " * 9, break_on_hyphens=False)
-    )
-    width = max((len(tool) for tool in answer["denied"]), default=0)
-    head = "denied "
-    for tool, gone in answer["denied"].items():
-        print(f"{head}  {shown(tool).ljust(width)}  {shown(gone.get('reason') or gone['step'])}")
-        print(" " * (width + 11) + _rule(gone, f"step {gone['step']}, "))
-        head = " " * len(head)
+    """Tell a tool set: what is in it, and for all others why not, by which step, written where."""
+    print(_listed("allowed", answer["allowed"]))
+    for (why, rule), tools in _grouped(answer["denied"]).items():
+        print(_listed("denied", tools))
+        print(f"{'':<9}  {why}")
+        print(f"{'':<9}  {rule}")
     for warning in answer["warnings"]:
         note(f"warning: {warning}", "yellow")
+
+
+def _listed(head: str, tools: Iterable[str]) -> str:
+    names = ", ".join(map(shown, tools)) or "nothing"
+    indent = " " * 9
+    return fill(names, _WIDTH, initial_indent=f"{head:<9}", subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _grouped(denied: dict[str, Json]) -> dict[tuple[str, str], list[str]]:
+    """Put tools together that the same rule took out: the reason then speaks of each as "it"."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for tool, gone in denied.items():
+        why = re.sub(rf"(?<![\w.-]){re.escape(tool)}(?![\w.-])", "it", gone.get("reason") or gone["step"])
+        groups.setdefault((shown(why), _rule(gone, f"step {gone['step']}, ")), []).append(tool)
+    return groups
 
 
 def written(told: Json) -> str:

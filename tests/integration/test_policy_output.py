@@ -63,11 +63,20 @@ def test_each_tool_that_is_out_tells_why_by_which_step_and_where_that_is_written
     out = capsys.readouterr().out
     assert out.startswith("allowed  apply_patch, browser, edit, exec,")
     for told in (
-        "tools.deny[0] denies image\n",
-        f"step tools.allow, tool.denied, written: tools.deny[0] ({policy}:3)\n",
-        "the coding profile does not hold message; agents.main.tools.alsoAllow adds it\n",
-        f"step tools.profile, tool.not-in-profile, written: tools.profile ({policy}:2)\n",
-        "cron is for agents with agents.main.owner: true; no list adds it\n",
+        (
+            "denied   agents_list, canvas, message, tts\n"
+            "           the coding profile does not hold it; agents.main.tools.alsoAllow adds it\n"
+            f"           step tools.profile, tool.not-in-profile, written: tools.profile ({policy}:2)\n"
+        ),
+        (
+            "denied   cron, gateway, nodes, whatsapp_login\n"
+            "           it is for agents with agents.main.owner: true; no list adds it\n"
+        ),
+        (
+            "denied   image\n"
+            "           tools.deny[0] denies it\n"
+            f"           step tools.allow, tool.denied, written: tools.deny[0] ({policy}:3)\n"
+        ),
     ):
         assert told in out, out
     assert max(map(len, out.splitlines()[:3])) <= 100
