@@ -18,6 +18,15 @@ class Sensing(Protocol):
         ...
 
 
+@runtime_checkable
+class Named(Protocol):
+    """A channel in which people find Sayso by a name."""
+
+    def username(self) -> str | None:
+        """Return that name, once it is known."""
+        ...
+
+
 class ChannelHealth:
     """Asks the open channels, and remembers why others are not open."""
 
@@ -34,16 +43,25 @@ class ChannelHealth:
         self._shut[name] = why
 
     def rows(self) -> list[dict[str, str]]:
-        """Tell of each channel its name, state and words."""
-        living = [(name, *_asked(channel)) for name, channel in self._open.items()]
-        shut = [(name, DOWN, f"not opened: {why}") for name, why in self._shut.items()]
-        return [{"channel": name, "state": state, "words": words} for name, state, words in (*living, *shut)]
+        """Tell of each channel its name, state and words, and the name to write to where it has one."""
+        living = [_row(name, *_asked(channel)) | _named(channel) for name, channel in self._open.items()]
+        shut = [_row(name, DOWN, f"not opened: {why}") for name, why in self._shut.items()]
+        return [*living, *shut]
 
     def troubles(self) -> list[str]:
         """Say in one line each which channels are not ok."""
         return [
             f"{row['channel']} is {row['state']}: {row['words']}" for row in self.rows() if row["state"] != OK
         ]
+
+
+def _row(name: str, state: str, words: str) -> dict[str, str]:
+    return {"channel": name, "state": state, "words": words}
+
+
+def _named(channel: Channel) -> dict[str, str]:
+    username = channel.username() if isinstance(channel, Named) else None
+    return {"username": username} if username else {}
 
 
 def _asked(channel: Channel) -> tuple[str, str]:

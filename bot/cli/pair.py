@@ -41,7 +41,7 @@ def pair_command(arguments: list[str]) -> int:
         asked = {"channel": options.channel, **({"route": options.route} if options.route else {})}
         made: Json = client.call("pairing.invite", asked)
         try:
-            return _pair(client, made, options.channel, as_json=options.json)
+            return _pair(client, made, _addressee(client, options.channel), as_json=options.json)
         except KeyboardInterrupt:
             _withdraw(made["id"])
             return exits.INTERRUPTED
@@ -61,10 +61,17 @@ def _parser() -> Parser:
     return parser
 
 
-def _pair(client: Client, made: Json, channel: str, *, as_json: bool) -> int:
+def _addressee(client: Client, channel: str) -> str:
+    """Say to whom the person writes; the bot's name, where the channel tells it."""
+    rows = client.call("daemon.status").get("health", [])
+    told = (row.get("username") for row in rows if row["channel"] == channel)
+    return f"{next(filter(None, told), 'the bot')} in {channel}"
+
+
+def _pair(client: Client, made: Json, addressee: str, *, as_json: bool) -> int:
     if as_json:
         put_json(made)
-    note(f"In {channel}, the person sends the bot this, in a direct message (not in a group):")
+    note(f"The person sends this to {addressee}, in a direct message (not in a group):")
     note(f"\n  /pair {made['code']}\n", "bold")
     note("It counts once. Give it to this person alone; Ctrl-C withdraws it.")
     now = _until_claimed(client, made["id"])

@@ -20,6 +20,8 @@ _SECURITY = {
     "security.foreign-button": "A button was pressed that belongs to another message",
     "security.owner-only": "An agent that is not its owner's tried to use a tool for owners",
     "security.own-state": "An agent tried to touch Sayso's own state or configuration",
+    "security.wrong-code": "Somebody sent a pairing code that does not count",
+    "security.code-shown": "A pairing code got known to others, so it counts no more",
     "security.operator-verb": "An agent tried to call one of Sayso's operator commands",
 }
 _DOES_NOT_WORK = ("does not work", "put this right and restart Sayso; until then nobody is asked there")

@@ -16,8 +16,9 @@ from core.approvals.invitations import (
     OPEN_MS,
     TRIES_WINDOW_S,
 )
+from core.approvals.notices import security_notice
 from core.approvals.pairing import CLAIMED, LOCKED, NOT_IN_PUBLIC, REFUSED, SENT_TWICE, TOO_MANY, Pairing
-from core.config import ExecApprovals
+from core.config import ExecApprovals, NoticeSettings
 from core.errors import RequestError, StoreError
 from core.model.chat import Sender, Typed
 from core.model.pairing import PairedPerson
@@ -236,6 +237,7 @@ async def test_a_wrong_code_is_refused_and_recorded_without_the_code(doorway, wr
     assert event.kind == "security.wrong-code"
     assert event.actor == "person:telegram:111"
     assert event.data == {"name": "Ann", "place": "111"}
+    assert "pairing code that does not count" in security_notice(event, NoticeSettings()).text
     assert await doorway.kinds() == ["security.wrong-code"]
 
 

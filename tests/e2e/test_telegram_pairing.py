@@ -173,6 +173,7 @@ async def test_from_a_code_to_the_first_answer_and_back_out(front):
     pairing = front.pair()
     code = await pairing.code()
     assert "min left" in pairing.text
+    assert f"sends this to @{front.api.world.bot.username} in telegram" in pairing.text
     front.say("0" * 16, front.bob)
     await front.told("no code that counts", front.bobs)
     front.say(code)

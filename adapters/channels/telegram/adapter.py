@@ -63,6 +63,13 @@ class TelegramChannel:
         """Return ok, degraded or down, and why."""
         return self._health.get()
 
+    def username(self) -> str | None:
+        """Return the username of the bot, once Telegram has told it."""
+        try:
+            return f"@{self._bot.username}" if self._bot else None
+        except RuntimeError:  # the library knows the name once it has reached Telegram
+            return None
+
     async def open(self, desk: ChatDesk) -> None:
         """Check the token and start to listen; without a network, keep trying in the background."""
         _keep_tokens_out_of_the_log()

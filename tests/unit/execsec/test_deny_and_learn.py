@@ -37,6 +37,9 @@ VERBS = [
     "sayso lock",
     "sayso allowlist add x",
     "sayso web link",
+    "sayso pair telegram",
+    "sayso people remove telegram 1",
+    "python3 -c 'import os; os.system(\"sayso pair telegram\")'",
     "env sayso approve x",
     "bash -c 'sayso approve x'",
     "xargs sayso approve",
@@ -69,6 +72,8 @@ def test_sayso_protects_itself_under_every_mode(line: str) -> None:
         "rg 'sayso approve' docs",
         "sayso exec -- ls",
         "sayso wait approve",
+        "sayso exec -- git pair",
+        "rg people",
         "ls sayso approve",
     ],
 )
