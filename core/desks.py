@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -162,6 +162,25 @@ class PairingDesk(Protocol):
         ...
 
 
+class ToolDesk(Protocol):
+    """Registers the tools of plugins while the daemon runs; `core.registrar` answers."""
+
+    async def register(self, plugin: str, tools: Sequence[str], reviewer: Reviewer) -> dict[str, Any]:
+        """Register a plugin's tools, in place of those it had; returns {plugin, tools, until}.
+
+        Raises RequestError for names that cannot be registered, and then nothing has changed.
+        """
+        ...
+
+    async def unregister(self, plugin: str, reviewer: Reviewer) -> dict[str, Any]:
+        """Take a plugin out; returns {plugin, text}. Raises RequestError where it was not registered so."""
+        ...
+
+    async def registered(self) -> list[dict[str, Any]]:
+        """List all plugins: {plugin, tools, source}; the source is a configuration path, or `run time`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorDesks:
     """All that the operator may use."""
@@ -169,6 +188,7 @@ class OperatorDesks:
     console: Console
     permissions: PermissionDesk
     pairing: PairingDesk
+    tools: ToolDesk | None = None
 
 
 class Gatekeeper(Protocol):

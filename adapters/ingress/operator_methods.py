@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.ingress import params as p
 from adapters.ingress.jsonrpc import Code, RpcError
-from core.desks import Console, OperatorDesks
+from core.desks import Console, OperatorDesks, ToolDesk
 from core.model.principal import Reviewer
 
 Subscribe = Callable[[], Awaitable[None]]
@@ -136,6 +136,27 @@ async def _pairing_unpair(ctx: OperatorCall, params: Params) -> Result:
     return await ctx.desks.pairing.unpair(asked.channel, asked.id, asked.route or "", ctx.reviewer)
 
 
+async def _tools_register(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.RegisterTools, params)
+    return await _tool_desk(ctx).register(asked.plugin, asked.tools, ctx.reviewer)
+
+
+async def _tools_unregister(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.UnregisterTools, params)
+    return await _tool_desk(ctx).unregister(asked.plugin, ctx.reviewer)
+
+
+async def _tools_registered(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await _tool_desk(ctx).registered()
+
+
+def _tool_desk(ctx: OperatorCall) -> ToolDesk:
+    if ctx.desks.tools is None:
+        raise RpcError(Code.NOT_AVAILABLE, "tools cannot be registered with this daemon")
+    return ctx.desks.tools
+
+
 async def _subscribe(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
     await ctx.subscribe()
@@ -173,6 +194,9 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "pairing.confirm": _pairing_confirm,
     "pairing.people": _pairing_people,
     "pairing.unpair": _pairing_unpair,
+    "tools.register": _tools_register,
+    "tools.unregister": _tools_unregister,
+    "tools.registered": _tools_registered,
     "events.subscribe": _subscribe,
     "exec.approvals.get": _not_available,
     "exec.approvals.set": _not_available,

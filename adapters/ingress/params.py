@@ -228,6 +228,19 @@ class Resolve(Params):
         return Review(self.id, Answer(self.decision), reviewer, safe, self.for_ms, self.max_uses)
 
 
+class RegisterTools(Params):
+    """`tools.register`."""
+
+    plugin: Annotated[NonEmpty, Field(max_length=64)]
+    tools: Annotated[list[Annotated[NonEmpty, Field(max_length=128)]], Field(min_length=1, max_length=1000)]
+
+
+class UnregisterTools(Params):
+    """`tools.unregister`."""
+
+    plugin: Annotated[NonEmpty, Field(max_length=64)]
+
+
 class Listing(Params):
     """Methods that list the newest."""
 

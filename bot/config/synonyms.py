@@ -74,12 +74,18 @@ class _Folder:
         if listed.items is None:
             self._problems.add(listed.origin, path_text(path), "must be a list of mappings, each with an id")
             return []
-        found = []
+        found: list[tuple[str, Node, Parts]] = []
+        seen: dict[str, Node] = {}
         for index, entry in enumerate(listed.items):
             own = entry.child("id")
             if own is None or not isinstance(own.value, str) or not own.value:
                 self._problems.add(entry.origin, path_text((*path, index)), "needs an id, in text")
                 continue
+            if own.value in seen:
+                text = f"is {own.value!r} again (first in line {seen[own.value].origin.line}); keep one"
+                self._problems.add(own.origin, path_text((*path, index, "id")), text)
+                continue
+            seen[own.value] = own
             rest = {name: child for name, child in (entry.mapping or {}).items() if name != "id"}
             found.append((own.value, replace(entry, value=rest), (*path, index)))
         return found

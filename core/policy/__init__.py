@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.policy.decide import decide
+from core.policy.decide import decide, refuse_owner_only
 from core.policy.names import normalise
 from core.policy.pipeline import resolve
 from core.policy.rows import identity_of, tools_row
@@ -16,6 +16,7 @@ __all__ = [
     "decide",
     "identity_of",
     "normalise",
+    "refuse_owner_only",
     "resolve",
     "tools_row",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
-from core.policy.catalog import GROUP_PREFIX, GROUPS, TOOLS
+from core.policy.catalog import GROUP_PREFIX, GROUPS, PLUGINS_GROUP, TOOLS
 
 MCP_PREFIX = "mcp__"
 
@@ -101,6 +101,6 @@ def plugin_fault(plugin: str) -> str | None:
     """Say why a text cannot be the id of a plugin, or None where it can."""
     if not _PLUGIN_ID.fullmatch(plugin):
         return "is no plugin id; use lower case letters, digits and _ . -, at most 64"
-    if normalise(plugin) in TOOLS or f"{GROUP_PREFIX}{plugin}" in GROUPS:
+    if normalise(plugin) in TOOLS or f"{GROUP_PREFIX}{plugin}" in (*GROUPS, PLUGINS_GROUP):
         return "is the name of a built-in tool or group; give the plugin another id"
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from core.config import Config
@@ -19,9 +20,15 @@ _DEFAULT_AGENT = "main"
 T = TypeVar("T")
 
 
-def tools_row(config: Config, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer one input row: which tools are allowed, and what took each other one out."""
-    tools = resolve(config, identity_of(row))
+def tools_row(
+    config: Config, row: Mapping[str, Any], registered: Mapping[str, tuple[str, ...]] | None = None
+) -> dict[str, Any]:
+    """Answer one input row: which tools are allowed, and what took each other one out.
+
+    `registered` are the plugins of a running daemon; those of the row come on top.
+    """
+    who = identity_of(row)
+    tools = resolve(config, replace(who, plugins={**(registered or {}), **who.plugins}))
     return {
         "id": row.get("id"),
         "allowed": sorted(tools.allowed),

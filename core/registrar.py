@@ -1,0 +1,55 @@
+"""The operator's desk for tools: registers plugins while the daemon runs. They are forgotten when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.config import Config
+from core.model.principal import Reviewer
+from core.model.request import AuditEvent
+from core.policy.registry import NONE, Plugins, with_plugin, without_plugin
+from core.policy.universe import plugin_tools
+from core.ports import AuditStore, Clock
+
+
+class Registrar:
+    """Holds what was registered at run time; what the record could not take does not count."""
+
+    def __init__(self, config: Config, store: AuditStore, clock: Clock) -> None:
+        self._config = config
+        self._store = store
+        self._clock = clock
+        self._plugins = NONE
+
+    def plugins(self) -> Plugins:
+        """Return the plugins registered at run time; the value never changes, another one takes its place."""
+        return self._plugins
+
+    async def register(self, plugin: str, tools: Sequence[str], reviewer: Reviewer) -> dict[str, Any]:
+        """Register the tools of a plugin, in place of those it had."""
+        with_plugin(self._plugins, self._config, plugin, tools)
+        await self._record("tools.registered", reviewer, {"plugin": plugin, "tools": list(tools)})
+        self._plugins = with_plugin(self._plugins, self._config, plugin, tools)
+        return {"plugin": plugin, "tools": list(self._plugins[plugin]), "until": "the daemon ends"}
+
+    async def unregister(self, plugin: str, reviewer: Reviewer) -> dict[str, Any]:
+        """Take a plugin out again; from then on its tools are unknown."""
+        self._plugins = without_plugin(self._plugins, plugin)
+        await self._record("tools.unregistered", reviewer, {"plugin": plugin})
+        return {"plugin": plugin, "text": "Unregistered: calls of its tools are denied from now on."}
+
+    async def registered(self) -> list[dict[str, Any]]:
+        """List all plugins, by id, with where each was registered."""
+        configured = plugin_tools(self._config.plugins)
+        rows = [_row(plugin, tools, f"plugins.{plugin}") for plugin, tools in configured.items()]
+        rows += [_row(plugin, tools, "run time") for plugin, tools in self._plugins.items()]
+        return sorted(rows, key=lambda row: str(row["plugin"]))
+
+    async def _record(self, kind: str, reviewer: Reviewer, data: dict[str, Any]) -> None:
+        actor = f"person:{reviewer.channel}:{reviewer.id}"
+        await self._store.append(AuditEvent(self._clock.now(), kind, actor, None, data))
+
+
+def _row(plugin: str, tools: Sequence[str], source: str) -> dict[str, Any]:
+    return {"plugin": plugin, "tools": list(tools), "source": source}
