@@ -28,8 +28,8 @@ GROUPS = {
 PROFILES = {
     "coding": (
         "read write edit apply_patch exec process web_search web_fetch memory_search memory_get "
-        "sessions_list sessions_history sessions_send sessions_spawn sessions_yield subagents session_status cron "
-        "image image_generate"
+        "sessions_list sessions_history sessions_send sessions_spawn sessions_yield subagents session_status "
+        "cron image image_generate"
     ),
     "messaging": "message sessions_list sessions_history sessions_send session_status",
     "minimal": "session_status",
