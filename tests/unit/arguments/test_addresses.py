@@ -166,3 +166,10 @@ def test_only_an_entry_that_means_it_opens_a_blocked_address(
     block = special(parsed)
     assert block is not None
     assert lifted(block, parsed, read_host(host), HostPattern.parse(entry)) is opens
+
+
+def test_a_range_holds_the_mapped_form_of_its_addresses() -> None:
+    ten = HostPattern.parse("10.0.0.0/8")
+    assert ten.holds(ipaddress.ip_address("::ffff:10.0.0.1"))
+    assert not ten.holds(ipaddress.ip_address("::ffff:11.0.0.1"))
+    assert not ten.holds(ipaddress.ip_address("::10.0.0.1"))

@@ -412,6 +412,7 @@ def test_a_canvas_is_a_browser() -> None:
     [
         ({"image": "/srv/a.png", "prompt": "compare with https://x.example/"}, []),
         ({"image": "data:image/png;base64,AAAA"}, []),
+        ({"image": "data:text/html,<img src=http://10.0.0.1/>"}, ["deny"]),
         ({"image": "https://github.com/a.png"}, ["allow"]),
         ({"image": "HTTP://10.0.0.1/a.png"}, ["deny"]),
         ({"image": " http://10.0.0.1/a.png"}, ["deny"]),
