@@ -105,7 +105,7 @@ def _followed(path: str, written: str, resolver: Resolver) -> RealPath:
 
 
 def _encodes(path: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in path)
+    return path.isascii() or not any("\ud800" <= char <= "\udfff" for char in path)
 
 
 def _in_real_directory(lexical: str, real: str, written: str, resolver: Resolver) -> str:
