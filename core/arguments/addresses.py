@@ -72,7 +72,10 @@ def _ranges() -> tuple[Special, ...]:
     return tuple(sorted(specials, key=lambda special: -special.network.prefixlen))
 
 
-_SPECIAL = _ranges()
+_SPECIAL = {
+    version: tuple(special for special in _ranges() if special.network.version == version)
+    for version in (4, 6)
+}
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _LAST_32 = (1 << 32) - 1
@@ -123,7 +126,7 @@ def _public(address: Address) -> bool:
 
 
 def _found(address: Address) -> Special | None:
-    return next((known for known in _SPECIAL if address in known.network), None)
+    return next((known for known in _SPECIAL[address.version] if address in known.network), None)
 
 
 def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -45,7 +45,7 @@ class HostPattern:
         subdomains = text.startswith(_SUBDOMAINS)
         host = _read(text.removeprefix(_SUBDOMAINS))
         if host.address is not None:
-            raise ValueError("an address has no subdomains; write the address alone, or a range")
+            raise ValueError("has an address after `*.`; write the address alone, or a range")
         return cls(text, source, host.text, subdomains)
 
     def names(self, host: Host) -> bool:
@@ -84,7 +84,7 @@ class OriginPattern:
             )
         port = int(form["port"] or DEFAULT_PORTS[form["scheme"]])
         if port > _HIGHEST_PORT:
-            raise ValueError(f"port {port} does not exist; the highest is {_HIGHEST_PORT}")
+            raise ValueError(f"has a port that does not exist; the highest is {_HIGHEST_PORT}")
         return cls(form["scheme"], HostPattern.parse(form["host"], source), port)
 
     def fits(self, scheme: str, port: int) -> bool:
@@ -101,14 +101,14 @@ def _network(text: str) -> Network | None:
     except ValueError:
         return None
     if plain(address) != address or "%" in bare:
-        raise ValueError("write the IPv4 address or range itself, and no zone")
+        raise ValueError("must be the IPv4 address or range itself, and no zone")
     bits = int(form["bits"]) if form else address.max_prefixlen
     try:
         wide = ipaddress.ip_network((address, bits), strict=False)
     except ValueError:
-        raise ValueError(f"a range of these addresses has at most {address.max_prefixlen} bits") from None
+        raise ValueError(f"must be a range of at most {address.max_prefixlen} bits") from None
     if wide.network_address != address:
-        raise ValueError(f"the range begins elsewhere; write {wide} for all of it")
+        raise ValueError(f"is a range that begins elsewhere; write {wide} for all of it")
     return wide
 
 
@@ -118,10 +118,13 @@ def _read(text: str) -> Host:
             "must be a name, an address or a range, without scheme and path: github.com, 10.0.0.0/8"
         )
     if "*" in text:
-        raise ValueError("`*` stands alone or as the first label: `*.github.com`")
+        raise ValueError("has `*` where it means nothing; it stands alone or first: `*.github.com`")
     if ":" in text:
         raise ValueError("has a colon but is no IPv6 address; a port cannot be given here")
-    return read_host(text)
+    try:
+        return read_host(text)
+    except ValueError as fault:
+        raise ValueError(f"names no host: {fault}") from None
 
 
 def _domain(text: str) -> str:
