@@ -90,6 +90,13 @@ def test_the_approvers_of_a_sessions_own_chat_stay_where_its_person_is_let_in():
     assert asked(ANN, session=ANNS, **named) == {("telegram", "111"): ("telegram:9", HERS)}
 
 
+def test_a_target_speaks_for_its_place_also_where_the_sessions_chat_has_other_approvers():
+    keys = {"mode": "both", "targets": [{**GROUP, "approvers": ["telegram:9"]}], "approvers": ["telegram:8"]}
+    there = {"session": "agent:main:telegram:-100", **keys}
+    assert asked(**there) == {("telegram", "-100"): ("telegram:9",)}
+    assert asked(IN_GROUP, **there) == {("telegram", "-100"): ("telegram:9", HERS)}
+
+
 def test_letting_a_person_in_gives_nobody_else_a_say_in_their_chat():
     assert asked(ANN, session=ANNS, approvers=["telegram:9"]) == {("telegram", "111"): (HERS,)}
 
