@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.resolvers.filesystem import FilesystemResolver
+from adapters.resolvers.names import SystemNameResolver
 from bot.config import LoadedConfig, merge
 from bot.site import survey
 from core.explain import explain, read_row
@@ -22,6 +23,7 @@ class Explainer:
         self._loaded = loaded
         self._home = home
         self._resolver = FilesystemResolver()
+        self._names = SystemNameResolver()
         self._judges: dict[int, tuple[LoadedConfig, Judge]] = {}
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,5 +41,5 @@ class Explainer:
             if len(self._judges) >= KEPT_JUDGES:
                 self._judges.clear()
             site = survey(loaded.config, self._home, loaded.protected_paths)
-            self._judges[id(loaded)] = (loaded, Judge(loaded.config, site, self._resolver))
+            self._judges[id(loaded)] = (loaded, Judge(loaded.config, site, self._resolver, self._names))
         return self._judges[id(loaded)][1]

@@ -14,6 +14,7 @@ from typing import Any
 from adapters.channels.web.adapter import WebChannel
 from adapters.ingress.unix_socket import UnixSocketIngress
 from adapters.resolvers.filesystem import FilesystemResolver
+from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
 from adapters.runners.host import HostRunner
 from adapters.runners.leftovers import kill_leftovers
@@ -78,7 +79,9 @@ async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, sock
     routing = Routing(config, opened, lambda: pairing.paired)
     approvals = Approvals(ledger, store, clock, routing.routes, loaded.secrets)
     site = survey(config, home.path, loaded.protected_paths)
-    judge = Judge(config, site, FilesystemResolver())
+    names = SystemNameResolver()
+    stack.callback(names.close)
+    judge = Judge(config, site, FilesystemResolver(), names)
     runs = Runs(ledger, clock)
     gate = Gate(judge, approvals, ledger, store, runs, _runners(home, site), clock, loaded.where)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)

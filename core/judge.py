@@ -6,12 +6,16 @@ import hashlib
 import json
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from core.approvals.binding import bind
 from core.approvals.standing import forbidding, permitting
+from core.arguments.ask import asked_by_tool
+from core.arguments.judge import judge_arguments
+from core.arguments.judgement import ArgumentJudgement
+from core.arguments.surroundings import Surroundings, surroundings_of
 from core.config import Config
 from core.elevated.placement import Placed, place
 from core.execsec.allowlist import runs_anything
@@ -30,12 +34,13 @@ from core.policy.decide import decide as decide_tool
 from core.policy.names import normalise
 from core.policy.pipeline import resolve
 from core.policy.toolset import ToolIdentity, ToolSet
-from core.ports import Resolver
+from core.ports import NameResolver, Resolver
 from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 
 _NOTHING = Remembered()
+_NO_ARGUMENTS = ArgumentJudgement()
 _NO_PLAN = SandboxPlan("none", "/", (), (), (), network=False, env=(), limits=Limits())
 # Beside the command itself, what clients send along and what changes nothing about what runs.
 _EXEC_ARGS = frozenset({"command", "argv", "description", "timeout", "run_in_background"})
@@ -79,25 +84,29 @@ class Case:
     facts: CommandFacts | None = None
     policy: ExecPolicy | None = None
     problem: Decision | None = None
+    arguments: ArgumentJudgement = _NO_ARGUMENTS
 
 
 class Judge:
-    """Decides calls under one configuration; the only thing it touches is the resolver."""
+    """Decides calls under one configuration; the only things it touches are the resolvers."""
 
-    def __init__(self, config: Config, site: Site, resolver: Resolver) -> None:
+    def __init__(self, config: Config, site: Site, resolver: Resolver, names: NameResolver) -> None:
         self.config = config
         self.site = site
         self._resolver = resolver
+        self._names = names
         self.tools = lru_cache(maxsize=512)(self._tools)
         self._policy = lru_cache(maxsize=512)(self._effective)
         self._plan = lru_cache(maxsize=512)(self._laid_out)
+        self._surroundings = lru_cache(maxsize=512)(self._surrounded)
 
     def examine(self, call: ToolCall) -> Case:
         """Gather the facts of a call."""
         tool_name = normalise(call.tool)
         tool = decide_tool(self.tools(ToolIdentity.of(call.session, call.claims)), tool_name)
         if tool_name != EXEC:
-            return self._client_case(call, tool)
+            return self._client_case(replace(call, tool=tool_name), tool)
+        asked = asked_by_tool(EXEC, self._around(call))
         placed = place(self.config, call)
         command = call.command or _command_from(call.args)
         if command is None:
@@ -112,7 +121,8 @@ class Judge:
         path = dict(plan.env).get("PATH", "").split(":")
         facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver)
         bound = self._bound(call, command, placed, plan, cwd, facts)
-        return Case(call, tool, placed, bound, bind(bound), facts, policy, problem)
+        arguments = ArgumentJudgement((asked,) if asked else ())
+        return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments)
 
     def verdict(
         self,
@@ -137,8 +147,9 @@ class Judge:
             trace += judgement.decisions
         if case.policy is not None or case.problem is not None:
             trace.append(case.placed.decision)
+        trace += case.arguments.decisions
         trace += [case.problem] if case.problem else []
-        forbidden = forbidding(remembered.deny_rules, _spellings(case))
+        forbidden = _forbidden(case, remembered)
         trace += [forbidden] if forbidden else []
         trace += [LOCKED] if remembered.locked else []
         permitted = permitting(remembered.permission, trace)
@@ -151,6 +162,7 @@ class Judge:
             judgement.satisfied_by if judgement else (),
             _kept_in_check(judgement.always, case.bound) if judgement else AlwaysOffer(),
             remembered.permission.id if permitted and remembered.permission else None,
+            case.arguments.constraints,
         )
 
     def fallback_allows(self, case: Case, learned: Sequence[AllowlistEntry]) -> bool:
@@ -179,23 +191,45 @@ class Judge:
         placed = Placed(
             Placement.CLIENT, Decision(Layer.ELEVATED, Effect.ALLOW, reason, "placement.client", "built-in")
         )
-        return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), None)
+        around = self._around(call)
+        arguments = _NO_ARGUMENTS
+        if tool.effect is Effect.ALLOW:
+            arguments = judge_arguments(call, around, self._resolver, self._names)
+        plain = self._bound(call, CommandText(), placed, _NO_PLAN, around.cwd)
+        bound = replace(plain, real_paths=_real_paths(arguments))
+        return replace(_case(call, tool, placed, bound, None), arguments=arguments)
 
-    def _laid_out(self, session: SessionKey, placement: Placement, timeout_s: float | None) -> SandboxPlan:
+    def _around(self, call: ToolCall) -> Surroundings:
+        """Tell where the arguments of a call are judged: relative paths start from its cwd."""
+        around = self._surroundings(call.session)
+        return replace(around, cwd=call.cwd) if call.cwd else around
+
+    def _surrounded(self, session: SessionKey) -> Surroundings:
+        return surroundings_of(
+            self.config,
+            session.agent,
+            workspace=self._workspace(session),
+            home=self.site.home,
+            protected=(self.site.state_dir, *self.site.protected),
+        )
+
+    def _workspace(self, session: SessionKey) -> str:
         agent = self.config.agent(session.agent)
         scope = agent.sandbox.scope or self.config.sandboxing.scope
         access = agent.sandbox.workspace_access or self.config.sandboxing.workspace_access
         own = None if access is WorkspaceAccess.NONE else agent.workspace
-        workspace = own or directory_for(self.site.workspace_root, scope, session)
+        return own or directory_for(self.site.workspace_root, scope, session)
+
+    def _laid_out(self, session: SessionKey, placement: Placement, timeout_s: float | None) -> SandboxPlan:
         return plan_for(
             self.config.sandboxing,
-            agent.sandbox,
+            self.config.agent(session.agent).sandbox,
             self.config.exec,
             placement=placement,
             state_dir=self.site.state_dir,
             protected=self.site.protected,
             homes=self.site.homes,
-            workspace=workspace,
+            workspace=self._workspace(session),
             account=self.site.account,
             timeout_s=timeout_s,
         )
@@ -258,8 +292,17 @@ def _case(
     return Case(call, tool, placed, bound, bind(bound), problem=problem)
 
 
-def _spellings(case: Case) -> set[str]:
-    return {case.bound.canonical} | (spellings(case.facts) if case.facts else set())
+def _real_paths(arguments: ArgumentJudgement) -> tuple[tuple[str, str], ...]:
+    """Take from the terms where each path leads, so that a yes holds for that file alone."""
+    terms = [dict(term.values) for term in arguments.constraints if term.kind == "real-path"]
+    return tuple((str(term["path"]), str(term["realPath"])) for term in terms)
+
+
+def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
+    if not remembered.deny_rules:
+        return None
+    spelled = spellings(case.facts) if case.facts else set()
+    return forbidding(remembered.deny_rules, {case.bound.canonical} | spelled)
 
 
 def _changeable_script(bound: BoundCommand) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from adapters.resolvers.filesystem import FilesystemResolver
+from adapters.resolvers.names import SystemNameResolver
 from adapters.stores.sqlite import open_store
 from core.approvals.binding import reverify
 from core.approvals.ledger import Ledger
@@ -84,7 +85,7 @@ class System:
         self.runs = Runs(self.ledger, clock)
         self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
         site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")
-        self.judge = Judge(Config.model_validate(config), site, resolver)
+        self.judge = Judge(Config.model_validate(config), site, resolver, SystemNameResolver())
         self.gate = Gate(
             self.judge, self.approvals, self.ledger, store, self.runs, self.runners, clock, lambda _path: None
         )

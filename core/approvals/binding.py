@@ -38,6 +38,7 @@ def bind(bound: BoundCommand) -> Binding:
         "placement": bound.placement.value,
         "executables": [[e.path, e.real_path, e.identity.to_json()] for e in bound.executables],
         "scripts": [[path, identity.to_json()] for path, identity in bound.scripts],
+        "paths": bound.real_paths,
     }
     digests = {name: _digest(value) for name, value in parts.items()}
     digests["plan"] = _plan_digest(bound.plan)

@@ -39,6 +39,7 @@ _ALARMING = {
     "tool.owner-only": "security.owner-only",
     "exec.deny-own-state": "security.own-state",
     "exec.deny-operator-verb": "security.operator-verb",
+    "tool.path-own-state": "security.own-state",
 }
 GRACE_MS = 15_000
 LAST_MOMENT_MS = 5_000  # in which the asker still starts what was allowed just before the deadline

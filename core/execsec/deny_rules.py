@@ -31,6 +31,7 @@ _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending hi
 _VERB_IN_TEXT: Final = re.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
 _HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
+_CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
 _GLOBS: Final = frozenset("*?[{")
 _CACHE = 1024
 
@@ -131,9 +132,7 @@ def _is_operator_verb(segment: Segment) -> bool:
 
 
 def _carries(segment: Segment) -> bool:
-    return segment.builtin or bool(
-        names(segment) & (CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"})
-    )
+    return segment.builtin or bool(names(segment) & _CARRY)
 
 
 def _asks_verb(arguments: tuple[str, ...]) -> bool:

@@ -74,6 +74,7 @@ class BoundCommand:
     plan: SandboxPlan
     executables: tuple[Executable, ...]
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
+    real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 
 @dataclass(frozen=True, slots=True)
