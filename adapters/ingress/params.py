@@ -166,15 +166,20 @@ class ExecRun(CommandParams):
 
 
 class ToolCheck(SessionParams):
-    """`tool.check`; without `wait` a question that people must answer is returned as pending."""
+    """`tool.check`; without `wait` a question that people must answer is returned as pending.
+
+    `cwd` is what relative paths in `args` start from; without it, the session's workspace.
+    """
 
     tool: NonEmpty
     args: dict[str, Any] = Field(default_factory=dict)
+    cwd: Directory | None = None
     wait: bool = True
 
     def call(self, agent: str) -> ToolCall:
         """Return the call."""
-        return ToolCall(self.tool, self.session_of(agent), self.claims.value(), None, self.args)
+        session, claims = self.session_of(agent), self.claims.value()
+        return ToolCall(self.tool, session, claims, args=self.args, cwd=self.cwd)
 
 
 class ApprovalRequest(CommandParams):
@@ -197,7 +202,8 @@ class ApprovalRequest(CommandParams):
     def call(self, agent: str) -> ToolCall:
         """Return the call."""
         session, claims = self.session_of(agent), self.claims.value()
-        return ToolCall(self.tool or EXEC, session, claims, self.text(), self.args, self.elevated)
+        tool, cwd = (EXEC, None) if self.tool is None else (self.tool, self.cwd)
+        return ToolCall(tool, session, claims, self.text(), self.args, self.elevated, cwd)
 
 
 class ById(Params):

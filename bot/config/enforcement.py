@@ -8,17 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from core.config import Agents, Config
+from core.arguments import path_globs
+from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
 from core.policy.checks import never_counting
 
 # Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
 NOT_ENFORCED_YET = MappingProxyType(
     {
-        "tools.ask": "no tool call but exec is put to a person",
-        "tools.read": "paths and sizes are not checked",
-        "tools.write": "paths are not checked",
-        "tools.fs.workspaceOnly": "file tools are not confined",
         "tools.elevated": "elevation cannot be turned on",
         "tools.exec.node": "there are no nodes, so host: node refuses every run",
         "tools.exec.autoAllowSkills": "no skill is allowed by itself",
@@ -42,7 +39,26 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for pattern, meaning in NOT_ENFORCED_YET.items()
         for path in _set_paths(config, pattern.split("."), "")
     ]
-    return (*texts, *never_counting(config), *_faulty_senders(config))
+    return (*texts, *never_counting(config), *_faulty_globs(config), *_faulty_senders(config))
+
+
+def _faulty_globs(config: Config) -> Iterator[str]:
+    for path, patterns in _glob_lists(config.tools):
+        for index, text in enumerate(patterns):
+            why = path_globs.fault(text)
+            if why:
+                effect = "matches nothing" if path.endswith("allow") else "counts for every path"
+                yield f"{path}[{index}]: {text!r} {effect}: {why}"
+            elif set(text) & set("[]{}"):
+                yield f"{path}[{index}]: in {text!r} the brackets stand for themselves; only * and ? are wild"
+
+
+def _glob_lists(tools: ToolSettings) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "tools.read.allow", tools.read.allow
+    yield "tools.read.deny", tools.read.deny
+    yield "tools.write.allow", tools.write.allow
+    yield "tools.write.deny", tools.write.deny
+    yield "tools.ask.paths", tools.ask.paths
 
 
 def _set_paths(value: Any, parts: list[str], path: str) -> Iterator[str]:  # noqa: ANN401 - models and mappings

@@ -56,6 +56,7 @@ _IMAGE_PROSE = _PROSE | {"prompt", "model", "question"}
 _ADDRESSES = ("http://", "https://", "data:")
 _DIRECTORY = _PATH | {"dir_path", "dirPath", "directory"}
 _SEARCH_PROSE = word_list("pattern glob include exclude ignore type output_mode query description")
+_READ = "read"
 _SEARCHES = word_list("glob grep grep_files ls list_dir")
 _PATCH = word_list("command input patch")
 _PATCH_PROSE = word_list("description explanation call_id type")
@@ -64,7 +65,7 @@ _OPERATIONS = MappingProxyType(
     {"create_file": "*** Add File: ", "update_file": "*** Update File: ", "delete_file": "*** Delete File: "}
 )
 
-USES = MappingProxyType({"read": Use.READ, "write": Use.WRITE, "edit": Use.EDIT})
+USES = MappingProxyType({_READ: Use.READ, "write": Use.WRITE, "edit": Use.EDIT})
 _OF_ACTION = MappingProxyType(
     {
         Action.ADD: Use.WRITE,
@@ -83,7 +84,7 @@ def targets_of(tool: str, args: Mapping[str, Any]) -> tuple[Target, ...]:
     asked, name = tool.strip().casefold(), normalise(tool)
     if name == _APPLY_PATCH:
         return _patched(args)
-    if asked in _SEARCHES:
+    if asked in _SEARCHES or (name == _READ and "pattern" in args):
         return (_searched(asked, args),)
     if name == _IMAGE:
         return _pictures(args)
@@ -110,10 +111,9 @@ def _pictures(args: Mapping[str, Any]) -> tuple[Target, ...]:
 def _searched(asked: str, args: Mapping[str, Any]) -> Target:
     """Return the directory that a tool like Grep looks through; without one it is the working directory."""
     _refuse_unjudged(args, _DIRECTORY | _SEARCH_PROSE)
-    pattern = args.get("pattern")
-    if asked == "glob" and (
-        not isinstance(pattern, str) or ".." in pattern or pattern.startswith(("/", "~"))
-    ):
+    pattern = args.get("pattern", "")
+    is_glob = asked in {"glob", _READ}  # the others take a regular expression, or none
+    if is_glob and (not isinstance(pattern, str) or ".." in pattern or pattern.startswith(("/", "~"))):
         raise UnclearArgumentError(
             "argument pattern must be a glob without `..` that does not begin with / or ~; "
             "send the directory in path"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from core.arguments.ask import asked_by_path
@@ -23,6 +24,8 @@ from core.policy.names import normalise
 from core.ports import Resolver
 
 _READS = frozenset({Use.READ, Use.SEARCH})
+# Reading a directory is listing it, and looking through one file is reading it, by whatever tool.
+_READ_AS = MappingProxyType({"file": Use.READ, "directory": Use.SEARCH})
 
 
 def judge_files(
@@ -65,8 +68,9 @@ class _Case:
 
 def _use_of(target: Target, around: Surroundings, resolver: Resolver) -> _Case:
     place = locate(target.path, around, resolver)
-    is_file = target.use is Use.SEARCH and place.real.kind == "file"
-    use = Use.READ if is_file else target.use
+    use = target.use
+    if use in _READS and place.real.kind in _READ_AS:
+        use = _READ_AS[place.real.kind]
     return _Case(use, target.brings, place, around.read if use in _READS else around.write, around, resolver)
 
 

@@ -320,18 +320,36 @@ class TestVariablesAndSecrets:
 class TestWarnings:
     def test_what_is_not_enforced_yet_is_named(self, read: Read) -> None:
         text = (
-            "tools: {read: {deny: [/x]}, exec: {autoAllowSkills: true}}\n"
+            "tools: {elevated: {enabled: true}, exec: {autoAllowSkills: true}}\n"
             "agents: {main: {sandbox: {backend: docker}}}\n"
         )
         warnings = read(text).warnings
         assert [warning.split(" is read but")[0] for warning in warnings] == [
-            "tools.read",
+            "tools.elevated",
             "tools.exec.autoAllowSkills",
             "agents.main.sandbox.backend",
         ]
 
     def test_defaults_written_out_are_not_worth_a_warning(self, read: Read) -> None:
         assert read("tools: {read: {allow: []}, exec: {autoAllowSkills: false}}\n").warnings == ()
+
+    @pytest.mark.parametrize(
+        ("lists", "told"),
+        [
+            (
+                "read: {allow: ['~bob/**']}",
+                "tools.read.allow[0]: '~bob/**' matches nothing: only ~/ is expanded",
+            ),
+            ("read: {deny: [/x, '~bob/**']}", "tools.read.deny[1]: '~bob/**' counts for every path"),
+            ("write: {deny: [/a/../b]}", "tools.write.deny[0]: '/a/../b' counts for every path"),
+            ("ask: {paths: ['*.{pem,key}']}", "tools.ask.paths[0]: in '*.{pem,key}' the brackets stand for"),
+        ],
+    )
+    def test_a_path_pattern_that_means_something_else_is_told(
+        self, read: Read, lists: str, told: str
+    ) -> None:
+        (warning,) = read(f"tools: {{{lists}}}\n").warnings
+        assert warning.startswith(told)
 
     def test_a_misspelt_tool_is_worth_one(self, read: Read) -> None:
         (warning,) = read("tools: {deny: [exce]}\n").warnings

@@ -366,9 +366,21 @@ def test_devices_pipes_sockets_and_directories_are_no_files(yard, below):
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(f"/proc/self/fd/{directory}/sock")  # the whole path would be too long for a socket
     os.close(directory)
-    for path in ("pipe", "sock", ".", "/dev/null", "/dev/zero"):
+    for path in ("pipe", "sock", "/dev/null", "/dev/zero"):
         assert yard.read(path) == SPECIAL
         assert yard.rule("write", {"path": path}) == SPECIAL
+    assert yard.rule("write", {"path": "."}) == SPECIAL
+    remove = "*** Begin Patch\n*** Delete File: .\n*** End Patch"
+    assert yard.rule("apply_patch", {"input": remove}) == SPECIAL
+
+
+def test_reading_a_directory_is_looking_through_it(yard):
+    yard.file("work/src/f")
+    assert yard.read("src") == "none"
+    assert yard.read("src", allow=["./**"]) == ALLOWED
+    assert yard.read("src", allow=["./src"]) == MISSED
+    assert yard.read("src", deny=["./src/f"]) == DENIED
+    assert yard.read("..") == OWN
 
 
 @pytest.mark.parametrize(
@@ -423,7 +435,7 @@ def test_a_workspace_among_its_own_state_is_the_agents_but_no_other_is(yard, bel
 def test_a_search_needs_all_that_is_below_it(yard, below):
     yard.file("work/src/f")
     grep = {"pattern": "x", "path": "src", "-n": True, "output_mode": "content"}
-    for tool in ("Grep", "Glob", "LS"):
+    for tool in ("Grep", "Glob", "LS", "read"):
         assert yard.rule(tool, grep) == "none"
         assert yard.rule(tool, grep, {"read": {"allow": ["./**"]}}) == ALLOWED
         assert yard.rule(tool, grep, {"read": {"allow": ["./src"]}}) == MISSED
@@ -440,6 +452,8 @@ def test_a_search_needs_all_that_is_below_it(yard, below):
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*", "~/*", "a/{..,b}/*", None])
 def test_a_glob_that_leads_out_of_its_directory_is_refused(yard, pattern):
     assert yard.rule("Glob", {"pattern": pattern}) == UNCLEAR
+    assert yard.rule("read", {"pattern": pattern}) == UNCLEAR
+    assert yard.rule("Grep", {"pattern": pattern}) == "none"
 
 
 def test_paths_are_put_to_a_person(yard, below):

@@ -127,3 +127,17 @@ def test_a_missing_parameter_is_said_to_be_missing():
 def test_locked_is_a_boolean_and_not_a_number():
     assert refusal(p.Lock, locked=1).field == "locked"
     assert p.read(p.Lock, {"locked": False}).locked is False
+
+
+def test_a_tool_call_tells_where_its_relative_paths_start():
+    asked = {"tool": "read", "args": {"path": "a"}, "cwd": "/srv"}
+    assert p.read(p.ToolCheck, asked).call("main").cwd == "/srv"
+    assert p.read(p.ApprovalRequest, asked).call("main").cwd == "/srv"
+    assert p.read(p.ToolCheck, {"tool": "read"}).call("main").cwd is None
+    assert p.read(p.ApprovalRequest, {"command": "ls", "cwd": "/srv"}).call("main").cwd is None
+
+
+@pytest.mark.parametrize("cwd", ["", "srv", "./srv", "~/srv", "/a\0b", 7, ["/srv"]])
+def test_a_working_directory_is_an_absolute_path(cwd):
+    for model in (p.ToolCheck, p.ApprovalRequest):
+        assert refusal(model, tool="read", cwd=cwd).field == "cwd"
