@@ -149,7 +149,7 @@ def _why_never(
     denied: frozenset[str],
 ) -> str | None:
     if entry.kind is Kind.UNKNOWN:
-        hint = near(entry.text, (*universe.ordered, *universe.groups))
+        hint = near(entry.text, (*universe.tools, *universe.groups))
         return f"names no known tool or group, so it has no effect{hint}"
     if not entry.tools:
         return "matches no registered tool, so it has no effect"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,6 +15,31 @@ _WILD = {"*": ".*", "?": "."}
 def is_pattern(text: str) -> bool:
     """Tell whether a text has a wildcard."""
     return "*" in text or "?" in text
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names in the order of their beginnings, and spelled backwards in the order of their ends."""
+
+    ordered: tuple[str, ...]
+    backwards: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> Names:
+        """Sort names both ways."""
+        ordered = tuple(sorted(names))
+        return cls(ordered, tuple(sorted(name[::-1] for name in ordered)))
+
+    def likely(self, prefix: str, suffix: str) -> Sequence[str]:
+        """Return the names that begin so or, where nothing is said about that, end so."""
+        if prefix or not suffix:
+            return _beginning(self.ordered, prefix)
+        return [name[::-1] for name in _beginning(self.backwards, suffix[::-1])]
+
+
+def _beginning(names: tuple[str, ...], prefix: str) -> tuple[str, ...]:
+    first = bisect_left(names, prefix)
+    return names[first : bisect_left(names, prefix + _AFTER_ALL, first)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +56,16 @@ class Pattern:
         # runs of stars are one star: otherwise the match could take exponential time
         collapsed = re.sub(r"\*+", "*", text)
         body = "".join(_WILD.get(char, re.escape(char)) for char in collapsed)
-        first, last = re.match(r"[^*?]*", collapsed), re.search(r"[^*?]*$", collapsed)
-        prefix, suffix = (found.group() if found else "" for found in (first, last))
-        return cls(prefix, suffix, re.compile(body, re.DOTALL))
+        ends = re.split(r"[*?]", collapsed)
+        return cls(ends[0], ends[-1], re.compile(body, re.DOTALL))
 
-    def among(self, names: Sequence[str]) -> frozenset[str]:
-        """Return the names that match whole, of a sorted sequence."""
-        first, last = 0, len(names)
-        if self.prefix:
-            first = bisect_left(names, self.prefix)
-            last = bisect_left(names, self.prefix + _AFTER_ALL, first)
-        likely = [name for name in names[first:last] if name.endswith(self.suffix)]
-        return frozenset(filter(self.expression.fullmatch, likely))
+    def matches(self, name: str) -> bool:
+        """Tell whether a name matches whole."""
+        return self.expression.fullmatch(name) is not None
+
+    def among(self, names: Names) -> frozenset[str]:
+        """Return the names that match whole."""
+        return frozenset(filter(self.expression.fullmatch, names.likely(self.prefix, self.suffix)))
 
 
 compiled = lru_cache(maxsize=4096)(Pattern.compile)

@@ -141,7 +141,7 @@ STEPS: tuple[Step, ...] = (
 def resolve(config: Config, identity: ToolIdentity) -> ToolSet:
     """Return the tools this identity may use, and for every other one what took it out."""
     scene = Scene(config, identity)
-    tools = Selection(dict.fromkeys(scene.universe.ordered, _REGISTERED), {})
+    tools = Selection(dict.fromkeys(scene.universe.names.ordered, _REGISTERED), {})
     for step in STEPS:
         tools = step(scene, tools)
     return replace(

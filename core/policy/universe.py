@@ -11,7 +11,7 @@ from functools import lru_cache
 from core.config import PluginSettings
 from core.policy.catalog import GROUP_PREFIX, GROUPS, PLUGINS_GROUP, TOOLS
 from core.policy.names import mcp_server, normalise, tool_fault
-from core.policy.patterns import compiled, is_pattern
+from core.policy.patterns import Names, compiled, is_pattern
 
 Registered = tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -38,7 +38,7 @@ class Entry:
 class Universe:
     """All registered tools; where a plugin takes a built-in name, the built-in tool counts.
 
-    `groups` are the built-in groups, plugins by id, and MCP servers as `mcp__server`; `ordered` is sorted.
+    `groups` are the built-in groups, plugins by id, and MCP servers as `mcp__server`; `names` are the tools, sorted.
     """
 
     tools: frozenset[str] = TOOLS
@@ -46,7 +46,7 @@ class Universe:
     groups: Mapping[str, frozenset[str]] = field(
         default_factory=lambda: {**GROUPS, PLUGINS_GROUP: frozenset()}
     )
-    ordered: tuple[str, ...] = tuple(sorted(TOOLS))
+    names: Names = field(default_factory=lambda: Names.of(TOOLS))
     shadowing: tuple[str, ...] = ()
 
     @classmethod
@@ -73,7 +73,7 @@ def _made(plugins: Registered, single: tuple[str, ...]) -> Universe:
         tools=TOOLS | added,
         plugin_tools=of_plugins,
         groups={**by_plugin, **_servers(added), **GROUPS, PLUGINS_GROUP: of_plugins},
-        ordered=tuple(sorted(TOOLS | added)),
+        names=Names.of(TOOLS | added),
         shadowing=tuple(sorted(offered & TOOLS)),
     )
 
@@ -103,7 +103,7 @@ def _read(universe: Universe, text: str) -> Entry:
     if name in universe.tools:
         return Entry(text, Kind.NAME, frozenset({name}))
     if is_pattern(name) and not name.startswith(GROUP_PREFIX):
-        return Entry(text, Kind.PATTERN, compiled(name).among(universe.ordered))
+        return Entry(text, Kind.PATTERN, compiled(name).among(universe.names))
     return Entry(text, Kind.UNKNOWN, frozenset())
 
 

@@ -30,7 +30,7 @@ WHO = ToolIdentity("main", provider="acme", channel="slack", peer="C1")
 
 
 def everything() -> Selection:
-    tools = Scene(LISTS, WHO).universe.ordered
+    tools = Scene(LISTS, WHO).universe.names.ordered
     return Selection(dict.fromkeys(tools, Admission("registered", "tool.registered", "built-in")), {})
 
 
