@@ -189,7 +189,7 @@ def test_deny_with_a_reason_reaches_the_agent_and_nothing_runs(daemon, sign_in, 
     page = sign_in(daemon)
     asking, card = ask_and_see(daemon, page, "touch", "made-although-denied")
     (request,) = daemon.pending()
-    card.get_by_label(re.compile("Reason for denying")).fill("the build is still needed")
+    card.get_by_label(re.compile("Reason, optional")).fill("the build is still needed")
     press(card, "Deny")
     status, _, err = finish(asking)
     assert status == 77
