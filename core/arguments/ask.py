@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from core.arguments.path_rules import catching_rule, reaching_rule
-from core.arguments.places import Place, shown
+from core.arguments.places import Follow, Place, shown
 from core.arguments.surroundings import Surroundings, WrittenRule
 from core.model.decision import Decision, Effect, Layer
 from core.policy.names import normalise
 from core.policy.patterns import compiled
-from core.ports import Resolver
 
 
 def asked_by_tool(tool: str, around: Surroundings) -> Decision | None:
@@ -21,11 +20,11 @@ def asked_by_tool(tool: str, around: Surroundings) -> Decision | None:
 
 
 def asked_by_path(
-    place: Place, around: Surroundings, resolver: Resolver, *, below: bool = False
+    place: Place, around: Surroundings, follow: Follow, *, below: bool = False
 ) -> Decision | None:
     """Return the question that a glob of `tools.ask.paths` makes of a path, `below` of what is in it too."""
     matching = reaching_rule if below else catching_rule
-    rule = matching(place, around.ask_paths, around, resolver)
+    rule = matching(place, around.ask_paths, around, follow)
     if rule is None:
         return None
     return question("tool.ask-path", f"{shown(place.real.path)} is put to a person", rule)

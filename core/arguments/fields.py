@@ -47,7 +47,7 @@ _PROSE = _CONTENT | word_list(
     """
     old_string new_string oldString newString old_str new_str oldText newText old_text new_text
     insert_text code_edit instruction instructions explanation description reason justification
-    pages encoding line_range view_range mode edit_mode cell_id cellId cell_type cellType language
+    detail pages encoding line_range view_range mode edit_mode cell_id cellId cell_type cellType language
     """
 )
 _EDITS = "edits"
@@ -183,8 +183,10 @@ def _only_prose(edits: Any) -> bool:  # noqa: ANN401 - as above
 
 
 def _holds_no_path(value: Any) -> bool:  # noqa: ANN401 - as above
+    if isinstance(value, Mapping):
+        return all(_holds_no_path(each) for each in value.values())
     if isinstance(value, (list, tuple)):
-        return all(isinstance(item, (int, float)) for item in value)
+        return all(_holds_no_path(each) for each in value)
     return value is None or isinstance(value, (int, float))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -16,7 +17,7 @@ from core.arguments.fields import FILE_TOOLS, Target, Use, targets_of
 from core.arguments.judgement import ArgumentJudgement
 from core.arguments.path_globs import is_below
 from core.arguments.path_rules import admitting_rule, catching_rule, covering_rule, reaching_rule
-from core.arguments.places import Place, locate, shown
+from core.arguments.places import Follow, Place, locate, shown
 from core.arguments.surroundings import FileRules, Surroundings
 from core.arguments.unclear import UnclearArgumentError
 from core.model.decision import Constraint, Decision, Effect, Layer
@@ -34,8 +35,9 @@ def judge_files(
     """Judge every path that a call of a file tool names; nothing is said about other tools."""
     if normalise(tool) not in FILE_TOOLS:
         return ArgumentJudgement()
+    follow = cache(resolver.real_path)  # a rule's directory is looked at once, also for a patch of many files
     try:
-        uses = [_use_of(target, surroundings, resolver) for target in targets_of(tool, args)]
+        uses = [_use_of(target, surroundings, follow) for target in targets_of(tool, args)]
     except UnclearArgumentError as unclear:
         return ArgumentJudgement((_denied("tool.path-unclear", str(unclear), "built-in"),))
     judgement = sum((_judged(use) for use in uses), ArgumentJudgement())
@@ -53,7 +55,7 @@ class _Case:
     place: Place
     rules: FileRules
     around: Surroundings
-    resolver: Resolver
+    follow: Follow
 
     @property
     def named(self) -> str:
@@ -66,12 +68,12 @@ class _Case:
         return _denied(rule, f"{self.named} cannot be {self.use.value}: {why}", source)
 
 
-def _use_of(target: Target, around: Surroundings, resolver: Resolver) -> _Case:
-    place = locate(target.path, around, resolver)
+def _use_of(target: Target, around: Surroundings, follow: Follow) -> _Case:
+    place = locate(target.path, around, follow)
     use = target.use
     if use in _READS and place.real.kind in _READ_AS:
         use = _READ_AS[place.real.kind]
-    return _Case(use, target.brings, place, around.read if use in _READS else around.write, around, resolver)
+    return _Case(use, target.brings, place, around.read if use in _READS else around.write, around, follow)
 
 
 def _judged(case: _Case) -> ArgumentJudgement:
@@ -81,14 +83,14 @@ def _judged(case: _Case) -> ArgumentJudgement:
     allowed = _allowed(case)
     if allowed is not None and allowed.effect is Effect.DENY:
         return ArgumentJudgement((allowed,))
-    asked = asked_by_path(case.place, case.around, case.resolver, below=case.use is Use.SEARCH)
+    asked = asked_by_path(case.place, case.around, case.follow, below=case.use is Use.SEARCH)
     return ArgumentJudgement(tuple(each for each in (allowed, asked) if each), _terms(case))
 
 
 def _own_state(case: _Case) -> Decision | None:
     """Deny Sayso's own files; a workspace that lies among them is the agent's, but not what lies in it."""
     for path in case.around.protected:
-        if any(_touches(case, own) for own in _spellings(path, case.resolver)):
+        if any(_touches(case, own) for own in _spellings(path, case.follow)):
             why = "it is or holds Sayso's own state or configuration, which no tool may touch"
             return case.denied("tool.path-own-state", why)
     return None
@@ -100,13 +102,13 @@ def _touches(case: _Case, own: str) -> bool:
         return True
     if not any(is_below(name, own) for name in names):
         return False
-    given = [each for each in _spellings(workspace, case.resolver) if each != own and is_below(each, own)]
+    given = [each for each in _spellings(workspace, case.follow) if each != own and is_below(each, own)]
     exposed = [name for name in (*names, case.place.real.path) if is_below(name, own)]
     return not all(any(is_below(name, each) for each in given) for name in exposed)
 
 
-def _spellings(path: str, resolver: Resolver) -> tuple[str, ...]:
-    real = resolver.real_path(path)
+def _spellings(path: str, follow: Follow) -> tuple[str, ...]:
+    real = follow(path)
     return tuple(dict.fromkeys((path, real.path if real else path)))
 
 
@@ -122,7 +124,7 @@ def _confined(case: _Case) -> Decision | None:
     source = case.around.confined_by
     if source is None:
         return None
-    workspace = case.resolver.real_path(case.around.workspace)
+    workspace = case.follow(case.around.workspace)
     if workspace is not None and is_below(case.place.real.path, workspace.path):
         return None
     why = f"{source} keeps file tools in the workspace {shown(case.around.workspace)}"
@@ -133,7 +135,7 @@ def _forbidden(case: _Case) -> Decision | None:
     # An edit shows what stood there before, so what may not be read may not be edited either.
     lists = case.rules.deny + (case.around.read.deny if case.use is Use.EDIT else ())
     matching = reaching_rule if case.use is Use.SEARCH else catching_rule
-    rule = matching(case.place, lists, case.around, case.resolver)
+    rule = matching(case.place, lists, case.around, case.follow)
     if rule is None:
         return None
     below = " and may mean files in it" if case.use is Use.SEARCH else ""
@@ -145,7 +147,7 @@ def _allowed(case: _Case) -> Decision | None:
         return None
     searched = case.use is Use.SEARCH
     matching = covering_rule if searched else admitting_rule
-    rule = matching(case.place, case.rules.allow, case.around, case.resolver)
+    rule = matching(case.place, case.rules.allow, case.around, case.follow)
     source = f"{case.rules.source}.allow"
     if rule is None:
         what = "it and all that is in it" if searched else "it"

@@ -16,7 +16,7 @@ from core.arguments.patched import Action, PatchedFile, unclear
 from core.arguments.unclear import UnclearArgumentError
 from core.arguments.unified_diff import read_unified_diff
 
-_MOST_FILES = 1000
+_MOST_FILES = 500
 _BEGIN = "*** Begin Patch"
 _HIDDEN_HEADER = re.compile(
     r"\s+\*{3}\s*(?:begin|end|add|update|delete|remove|move|rename|copy|environment)\b", re.IGNORECASE

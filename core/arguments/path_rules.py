@@ -7,53 +7,52 @@ from collections.abc import Sequence
 
 from core.arguments import path_globs
 from core.arguments.path_globs import PathGlob, is_below
-from core.arguments.places import Place
+from core.arguments.places import Follow, Place
 from core.arguments.surroundings import Surroundings, WrittenRule
-from core.ports import Resolver
 
 
 def catching_rule(
-    place: Place, rules: Sequence[WrittenRule], around: Surroundings, resolver: Resolver
+    place: Place, rules: Sequence[WrittenRule], around: Surroundings, follow: Follow
 ) -> WrittenRule | None:
     """Return the first rule that means the place by any of its names; one that cannot be read means all."""
-    return next((rule for rule in rules if _catches(rule.text, place, around, resolver)), None)
+    return next((rule for rule in rules if _catches(rule.text, place, around, follow)), None)
 
 
 def admitting_rule(
-    place: Place, rules: Sequence[WrittenRule], around: Surroundings, resolver: Resolver
+    place: Place, rules: Sequence[WrittenRule], around: Surroundings, follow: Follow
 ) -> WrittenRule | None:
     """Return the first rule that means where the place really is."""
-    return next((rule for rule in rules if _admits(rule.text, place.real.path, around, resolver)), None)
+    return next((rule for rule in rules if _admits(rule.text, place.real.path, around, follow)), None)
 
 
 def reaching_rule(
-    place: Place, rules: Sequence[WrittenRule], around: Surroundings, resolver: Resolver
+    place: Place, rules: Sequence[WrittenRule], around: Surroundings, follow: Follow
 ) -> WrittenRule | None:
     """Return the first rule that means a directory or anything that may lie in it."""
-    return next((rule for rule in rules if _reaches(rule.text, place, around, resolver)), None)
+    return next((rule for rule in rules if _reaches(rule.text, place, around, follow)), None)
 
 
 def covering_rule(
-    place: Place, rules: Sequence[WrittenRule], around: Surroundings, resolver: Resolver
+    place: Place, rules: Sequence[WrittenRule], around: Surroundings, follow: Follow
 ) -> WrittenRule | None:
     """Return the first rule that means a directory and all that lies in it."""
     whole = [rule for rule in rules if _covers_below(rule.text, around)]
-    return admitting_rule(place, whole, around, resolver)
+    return admitting_rule(place, whole, around, follow)
 
 
-def _catches(text: str, place: Place, around: Surroundings, resolver: Resolver) -> bool:
+def _catches(text: str, place: Place, around: Surroundings, follow: Follow) -> bool:
     glob = path_globs.catching(text, home=around.home, workspace=around.workspace)
     if glob is None or any(glob.catches(name) for name in place.names):
         return True
-    moved = _resolved_as_far(glob, resolver)
+    moved = _resolved_as_far(glob, follow)
     return moved != glob and moved.catches(place.real.path)
 
 
-def _reaches(text: str, place: Place, around: Surroundings, resolver: Resolver) -> bool:
+def _reaches(text: str, place: Place, around: Surroundings, follow: Follow) -> bool:
     glob = path_globs.catching(text, home=around.home, workspace=around.workspace)
-    if glob is None or _catches(text, place, around, resolver):
+    if glob is None or _catches(text, place, around, follow):
         return True
-    moved = _resolved_as_far(glob, resolver)
+    moved = _resolved_as_far(glob, follow)
     return any(each.reaches_below(name) for each in (glob, moved) for name in place.names)
 
 
@@ -62,31 +61,31 @@ def _covers_below(text: str, around: Surroundings) -> bool:
     return glob is not None and glob.covers_below
 
 
-def _admits(text: str, real: str, around: Surroundings, resolver: Resolver) -> bool:
+def _admits(text: str, real: str, around: Surroundings, follow: Follow) -> bool:
     glob = path_globs.admitting(text, home=around.home, workspace=around.workspace)
     if glob is None:
         return False
     if glob.matches(real):
         return True
-    moved = _resolved(glob, resolver)
+    moved = _resolved(glob, follow)
     if moved is None or moved == glob or not moved.matches(real):
         return False
-    return not _led_out_of_workspace(glob, moved, around, resolver)
+    return not _led_out_of_workspace(glob, moved, around, follow)
 
 
-def _resolved(glob: PathGlob, resolver: Resolver) -> PathGlob | None:
+def _resolved(glob: PathGlob, follow: Follow) -> PathGlob | None:
     """Follow the links in what stands before the first wildcard; None where they cannot be followed."""
     if not glob.prefix:
         return glob
-    real = resolver.real_path(glob.prefix)
+    real = follow(glob.prefix)
     return None if real is None else glob.at(real.path)
 
 
-def _resolved_as_far(glob: PathGlob, resolver: Resolver) -> PathGlob:
+def _resolved_as_far(glob: PathGlob, follow: Follow) -> PathGlob:
     """Follow the links in the prefix as far as Sayso may look: `/root/.ssh` has a meaning for others too."""
     head, rest = glob.prefix, ""
     while head and head != "/":
-        real = resolver.real_path(head)
+        real = follow(head)
         if real is not None:
             return glob.at(real.path.rstrip("/") + rest)
         head, base = posixpath.split(head)
@@ -94,9 +93,9 @@ def _resolved_as_far(glob: PathGlob, resolver: Resolver) -> PathGlob:
     return glob
 
 
-def _led_out_of_workspace(glob: PathGlob, moved: PathGlob, around: Surroundings, resolver: Resolver) -> bool:
+def _led_out_of_workspace(glob: PathGlob, moved: PathGlob, around: Surroundings, follow: Follow) -> bool:
     """Tell whether a directory that the agent can exchange for a link leads a rule elsewhere."""
-    workspace = resolver.real_path(around.workspace)
+    workspace = follow(around.workspace)
     homes = {around.workspace, workspace.path if workspace else around.workspace}
     inside = any(glob.prefix != home and is_below(glob.prefix, home) for home in homes)
     return inside and (workspace is None or not is_below(moved.prefix, workspace.path))

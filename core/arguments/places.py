@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.arguments.surroundings import Surroundings
 from core.arguments.unclear import UnclearArgumentError
 from core.display import elide, safe
 from core.model.command import RealPath
-from core.ports import Resolver
 from core.shell.characters import forbidden_character
 
 _MAX_BYTES = 4096
@@ -19,6 +19,9 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:|data:", re.IGNORECASE)
 # These lead to whatever the process that opens them has open, so they are another file for each of us.
 _OF_THE_READER = re.compile(r"/proc/(?:self|thread-self|\d+)(?:/.*)?|/dev/(?:fd(?:/.*)?|stdin|stdout|stderr)")
 _SHOWN = 120
+
+
+Follow = Callable[[str], RealPath | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +38,19 @@ def shown(text: str) -> str:
     return elide(safe(text), head=_SHOWN, tail=_SHOWN).text
 
 
-def locate(written: str, around: Surroundings, resolver: Resolver) -> Place:
+def locate(written: str, around: Surroundings, follow: Follow) -> Place:
     """Find out where a path leads; raises UnclearArgumentError where that cannot be told."""
     _check_text(written)
     full = posixpath.join(around.cwd, _expanded(written, around.home))
     _check_lengths(full, written)
     lexical = _normalised(full)
-    real = _followed(full, written, resolver)
-    if ".." in full.split("/") and _followed(lexical, written, resolver).path != real.path:
+    real = _followed(full, written, follow)
+    if ".." in full.split("/") and _followed(lexical, written, follow).path != real.path:
         raise UnclearArgumentError(
             f"{shown(written)} passes `..` behind a link, so programs differ about what it means; "
             f"write {shown(real.path)}"
         )
-    names = (real.path, lexical, _in_real_directory(lexical, real.path, written, resolver))
+    names = (real.path, lexical, _in_real_directory(lexical, real.path, written, follow))
     if any(_OF_THE_READER.fullmatch(name) for name in names):
         raise UnclearArgumentError(f"{shown(written)} is another file for every process that opens it")
     return Place(written, real, tuple(dict.fromkeys(names)))
@@ -82,6 +85,8 @@ def _expanded(text: str, home: str) -> str:
 
 def _check_lengths(full: str, written: str) -> None:
     encoded = full.encode()
+    if len(encoded) <= _MAX_PART_BYTES:
+        return
     longest = max(len(part) for part in encoded.split(b"/"))
     if len(encoded) >= _MAX_BYTES or longest > _MAX_PART_BYTES:
         raise UnclearArgumentError(
@@ -95,8 +100,8 @@ def _normalised(full: str) -> str:
     return path[1:] if path.startswith("//") else path  # normpath keeps two slashes at the beginning
 
 
-def _followed(path: str, written: str, resolver: Resolver) -> RealPath:
-    real = resolver.real_path(path)
+def _followed(path: str, written: str, follow: Follow) -> RealPath:
+    real = follow(path)
     if real is None or not _encodes(real.path):
         raise UnclearArgumentError(
             f"nobody can tell where {shown(written)} leads: Sayso may not look there, or links go in circles"
@@ -108,9 +113,9 @@ def _encodes(path: str) -> bool:
     return path.isascii() or not any("\ud800" <= char <= "\udfff" for char in path)
 
 
-def _in_real_directory(lexical: str, real: str, written: str, resolver: Resolver) -> str:
+def _in_real_directory(lexical: str, real: str, written: str, follow: Follow) -> str:
     """Give the name of a link as it stands in its real directory, so that a rule about this name holds."""
     if lexical == real:
         return real
     directory, base = posixpath.split(lexical)
-    return posixpath.join(_followed(directory, written, resolver).path, base)
+    return posixpath.join(_followed(directory, written, follow).path, base)

@@ -41,8 +41,6 @@ class Surroundings:
     cwd: str
     workspace: str
     home: str = ""
-    access: WorkspaceAccess = WorkspaceAccess.RW
-    access_source: str = "sandboxing.workspaceAccess"
     confined_by: str | None = None
     protected: tuple[str, ...] = ()
     read: FileRules = FileRules("tools.read")
@@ -69,14 +67,11 @@ def surroundings_of(
     universe: Universe | None = None,
 ) -> Surroundings:
     """Read what holds for an agent; without `cwd` the workspace, without `universe` the configured tools."""
-    access, access_source = _access(config, agent)
     return Surroundings(
         cwd=cwd or workspace,
         workspace=workspace,
         home=home,
-        access=access,
-        access_source=access_source,
-        confined_by=_confined_by(config, access, access_source),
+        confined_by=_confined_by(config, agent),
         protected=protected,
         read=_rules(config.tools.read, "tools.read"),
         write=_rules(config.tools.write, "tools.write"),
@@ -87,17 +82,13 @@ def surroundings_of(
     )
 
 
-def _access(config: Config, agent: str) -> tuple[WorkspaceAccess, str]:
-    own = config.agent(agent).sandbox.workspace_access
-    if own is not None:
-        return own, f"agents.{agent}.sandbox.workspaceAccess"
-    return config.sandboxing.workspace_access, "sandboxing.workspaceAccess"
-
-
-def _confined_by(config: Config, access: WorkspaceAccess, access_source: str) -> str | None:
+def _confined_by(config: Config, agent: str) -> str | None:
     if config.tools.fs is not None and config.tools.fs.workspace_only:
         return "tools.fs.workspaceOnly"
-    return access_source if access is WorkspaceAccess.NONE else None
+    own = config.agent(agent).sandbox.workspace_access
+    if (own or config.sandboxing.workspace_access) is not WorkspaceAccess.NONE:
+        return None
+    return f"agents.{agent}.sandbox.workspaceAccess" if own else "sandboxing.workspaceAccess"
 
 
 def _rules(rules: PathRules, path: str) -> FileRules:

@@ -263,6 +263,7 @@ def test_a_tilde_is_the_home_and_without_one_it_is_refused(yard):
         {"path": "a", "edits": [{"file_path": "/etc/shadow"}]},
         {"path": "a", "edits": {"path": "b"}},
         {"path": "a", "content": {"path": "b"}},
+        {"path": "a", "indentation": {"from": ["b"]}},
         {"path": "a", "Path": "b"},
     ],
 )
@@ -282,7 +283,8 @@ def test_a_file_that_is_not_named_plainly_once_is_refused(yard, tool, args):
         ("read", {"path": "{x}", "file_path": "{x}", "filePath": None}),
         ("edit", {"path": "{x}", "oldText": "a", "newText": "b"}),
         ("read_file", {"absolute_path": "{x}"}),
-        ("view_image", {"path": "{x}"}),
+        ("read_file", {"file_path": "{x}", "mode": "slice", "indentation": {"max_levels": 2}}),
+        ("view_image", {"path": "{x}", "detail": "original"}),
         ("image", {"image": "{x}", "prompt": "what is this?"}),
         ("image", {"images": ["{x}"], "prompt": "what is this?"}),
         ("apply_patch", {"command": "*** Begin Patch\n*** Delete File: {x}\n*** End Patch"}),
@@ -401,8 +403,16 @@ def test_confined_file_tools_stay_in_the_workspace(yard, below, settings):
             assert (decision.rule, decision.source) == (OUTSIDE, source)
         assert _judged("read", "f", around) == ()
         assert _judged("write", below("ws/new"), around) == ()
-    free = yard.around({"tools": {"fs": {"workspaceOnly": False}}})
+    free = yard.around({"tools": {"fs": {"workspaceOnly": False}}, "sandboxing": {"workspaceAccess": "ro"}})
     assert _judged("read", below("out/f"), free) == ()
+
+
+def test_an_agents_own_access_to_its_workspace_counts_before_the_general_one(yard):
+    config = {"agents": {"byId": {"main": {"sandbox": {"workspaceAccess": "none"}}}}}
+    assert yard.around(config).confined_by == "agents.main.sandbox.workspaceAccess"
+    config["sandboxing"] = {"workspaceAccess": "none"}
+    config["agents"]["byId"]["main"]["sandbox"] = {"workspaceAccess": "rw"}
+    assert yard.around(config).confined_by is None
 
 
 def _judged(tool: str, path: str, around: Any) -> tuple[Any, ...]:
