@@ -64,7 +64,7 @@ class Bench:
         answer = self._explainer.row(case.row)
         told = (answer["reason"], answer["rule"], answer["source"], answer["where"])
         differing = (
-            Difference(field, str(expected), ", ".join(got) or "nothing", *told)
+            Difference(field, _listed(expected), _listed(got), *told)
             for field, expected in case.expected.items()
             if not _as_expected(field, expected, got := _got(answer, field))
         )
@@ -85,15 +85,23 @@ class Bench:
         return Result(case, told, answer)
 
 
+def _listed(value: str | Sequence[str]) -> str:
+    return value if isinstance(value, str) else ", ".join(value) or "nothing"
+
+
 def _got(answer: Json, field: str) -> list[str]:
     """Give what an answer has in a field; a yes is the work of all layers, so each of their rules counts."""
+    if field == "terms":
+        return [row["kind"] for row in answer["constraints"]]
     if field not in _OF_EACH_LAYER:
         return [] if answer.get(field) is None else [str(answer[field])]
     rows = [answer, *(row for row in answer["trace"] if row["effect"] == answer["effect"])]
     return list(dict.fromkeys(row[field] for row in rows))
 
 
-def _as_expected(field: str, expected: str, got: Sequence[str]) -> bool:
+def _as_expected(field: str, expected: Any, got: Sequence[str]) -> bool:  # noqa: ANN401 - text or a list
+    if field == "terms":
+        return set(expected) == set(got)
     if field == "reason":
         return any(expected.casefold() in text.casefold() for text in got)
     return expected in got

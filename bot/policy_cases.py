@@ -22,8 +22,8 @@ _FILE_KEYS = ("config", "cases")
 _CALL_KEYS = tuple(field.name for field in fields(Row) if field.name != "id")
 _ABOUT_A_CALL = ("tool", "args", "command", "argv", "cwd", "env", "allowlist", "sender", "elevated")
 _EXPECTED_KEYS = ("rule", "source", "reason", "layer", "placement", "canonical")
-_CASE_KEYS = ("name", *_CALL_KEYS, "plugins", "expect", *_EXPECTED_KEYS, "tools")
-_NOT_OF_A_SET = (*_ABOUT_A_CALL, *_EXPECTED_KEYS)
+_CASE_KEYS = ("name", *_CALL_KEYS, "plugins", "expect", *_EXPECTED_KEYS, "terms", "tools")
+_NOT_OF_A_SET = (*_ABOUT_A_CALL, *_EXPECTED_KEYS, "terms")
 _SET_KEYS = ("allowed", "denied", "only")
 _CHOICES = {
     "expect": tuple(str(effect) for effect in Effect),
@@ -159,21 +159,25 @@ def _answer(entries: Mapping[str, Node], path: str, problems: Problems) -> Json:
             text = f"{node.shown()} must be one of {', '.join(choices)}{near(node.value, choices)}"
             problems.add(node.origin, f"{path}.{key}", text)
         expected["effect" if key == "expect" else key] = node.value
+    if "terms" in entries:
+        expected["terms"] = _texts(entries["terms"], f"{path}.terms", "kinds of terms", problems)
     return expected
 
 
 def _tool_lists(node: Node, path: str, problems: Problems) -> Json:
     lists = _mapping(node, f"{path}.tools", _SET_KEYS, problems)
-    found: Json = {}
-    for key, each in lists.items():
-        names = to_python(each)
-        if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
-            problems.add(each.origin, f"{path}.tools.{key}", "must be a list of tool names")
-        else:
-            found[key] = names
+    found = {key: _texts(each, f"{path}.tools.{key}", "tool names", problems) for key, each in lists.items()}
     if node.mapping is not None and not lists:
         problems.add(node.origin, f"{path}.tools", f"needs one of {', '.join(_SET_KEYS)}")
     return found
+
+
+def _texts(node: Node, path: str, what: str, problems: Problems) -> list[str]:
+    texts = to_python(node)
+    if isinstance(texts, list) and all(isinstance(text, str) and text for text in texts):
+        return texts
+    problems.add(node.origin, path, f"must be a list of {what}")
+    return []
 
 
 def _plain(key: str, node: Node) -> Any:  # noqa: ANN401 - a JSON value

@@ -107,7 +107,7 @@ def terms(decision: Json) -> list[str]:
 
 
 def _plain(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 _NEXT = {

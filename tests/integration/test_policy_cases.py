@@ -29,6 +29,14 @@ def write(tmp_path):
     return put
 
 
+@pytest.mark.parametrize("example", ["laptop", "messaging", "subagents"])
+def test_the_examples_of_the_guide_answer_as_their_cases_say(capsys, example):
+    status = main(["policy", "test", str(CASES.with_name(f"{example}.cases.yaml"))])
+    out = capsys.readouterr().out
+    assert status == 0, out
+    assert len(out.splitlines()) > 8
+
+
 def test_the_example_configuration_answers_as_its_cases_say(capsys):
     status = main(["policy", "test", str(CASES)])
     out = capsys.readouterr().out
@@ -95,6 +103,7 @@ cases:
     placement: host
   - name: reading is fine
     tool: read
+    args: {{path: notes.txt}}
     expect: allow
   - name: no browser
     tools: {{allowed: [browser], denied: [bash]}}
@@ -158,6 +167,21 @@ def test_each_field_of_an_answer_is_compared(write, capsys, field, matching, mis
     assert main(["policy", "test", write(case + matching)]) == 0
     assert main(["policy", "test", write(case + missing)]) == 1
     assert f"{field.ljust(7)}  expected {missing}, got" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("terms", "status"),
+    [
+        ("[real-path, max-size-bytes]", 0),
+        ("[max-size-bytes, real-path]", 0),
+        ("[real-path]", 1),
+        ("[real-path, max-size-bytes, connect-to]", 1),
+        ("[]", 1),
+    ],
+)
+def test_all_terms_of_a_yes_are_compared(write, terms, status):
+    call = "tool: read\n    args: {path: notes.txt}\n    expect: allow"
+    assert main(["policy", "test", write(f"cases:\n  - {call}\n    terms: {terms}\n")]) == status
 
 
 @pytest.mark.parametrize(

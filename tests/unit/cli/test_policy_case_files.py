@@ -93,6 +93,11 @@ def test_configuration_files_are_relative_to_the_cases(write, tmp_path):
         (one("command: ls\n    plugins: {}\n    expect: ask"), "4: cases[0].plugins: has no place in a case"),
         (one("command: ls\n    tools: {}"), "3: cases[0].command: has no place in a case about a tool set"),
         (one("rule: x\n    tools: {}"), "3: cases[0].rule: has no place in a case about a tool set"),
+        (
+            one("command: ls\n    expect: ask\n    terms: real-path"),
+            "5: cases[0].terms: must be a list of kinds",
+        ),
+        (one("terms: []\n    tools: {}"), "3: cases[0].terms: has no place in a case about a tool set"),
         (one("tools: {}"), "3: cases[0].tools: needs one of allowed, denied, only"),
         (one("tools: [read]"), "3: cases[0].tools: must be a mapping"),
         (one("tools: {alowed: [read]}"), "3: cases[0].tools.alowed: is no known key; did you mean allowed?"),
