@@ -55,6 +55,9 @@ approvals:
             lambda message: command in message.text, chat=self.group, seconds=15
         )
 
+    async def more(self, card):
+        assert (await self.api.answer_to(self.api.press(card, "More", self.ann))).text == ""
+
     async def sayso(self, *args, **options):
         return await asyncio.to_thread(self.daemon.json, *args, **options)
 
@@ -105,6 +108,83 @@ async def test_a_denial_reaches_the_agent(team):
     outcome = await outcome_of(asking)
     assert outcome["status"] == "denied"
     assert "Ann" in outcome["approval"]["by"]
+
+
+async def test_what_is_allowed_for_a_time_runs_again_without_asking_and_only_that(team):
+    asking = await team.ask("touch", "again-and-again")
+    card = await team.card("touch again-and-again")
+    await team.more(card)
+    press = team.api.press(card, "Allow 15 min", team.ann)
+    assert "Allowed for a time by Ann" in (await team.api.answer_to(press)).text
+    assert (await outcome_of(asking))["status"] == "finished"
+
+    again = await outcome_of(await team.ask("touch", "again-and-again"))
+    assert (again["status"], again["exitCode"]) == ("finished", 0)
+    assert len(team.api.sent(team.group)) == 1
+
+    other = await team.ask("touch", "again-and-again", "and-more")
+    await team.card("again-and-again and-more")
+    (waiting,) = await team.sayso("pending")
+    await team.sayso("deny", waiting["id"])
+    assert (await outcome_of(other))["status"] == "denied"
+
+
+async def test_an_outsider_opens_nothing_and_a_forged_time_allows_nothing(team):
+    asking = await team.ask("touch", "not-for-long")
+    card = await team.card("touch not-for-long")
+    before = card.buttons
+    more = team.api.press(card, "More", team.stranger)
+    assert "not among the people" in (await team.api.answer_to(more)).text
+    assert card.buttons == before
+    nonce = card.button("Deny")["callback_data"].removeprefix("d:")
+    for data in (f"f:{nonce}:2592000001", f"f:{nonce}", f"f:{nonce}:1"):
+        assert "none of Sayso's" in (await team.api.answer_to(team.api.press_raw(card, data, team.ann))).text
+    for data in (f"f:{nonce}:900000", f"r:{nonce}", f"n:{nonce}"):
+        forged = team.api.press_raw(card, data, team.stranger)
+        assert "not among the people" in (await team.api.answer_to(forged)).text
+    assert len(await team.sayso("pending")) == 1
+    assert len(team.api.sent(team.group)) == 1
+    team.api.press(card, "Deny", team.ann)
+    assert (await outcome_of(asking))["status"] == "denied"
+
+
+async def test_a_reason_given_by_a_reply_reaches_the_agent(team):
+    asking = await team.ask("touch", "with-a-reason")
+    card = await team.card("touch with-a-reason")
+    await team.more(card)
+    press = team.api.press(card, "Deny with a reason", team.ann)
+    assert (await team.api.answer_to(press)).text == ""
+    why = await team.api.message_when(lambda message: message.begins_reply, chat=team.group)
+    team.api.say(team.group, team.stranger, "I say so", reply_to=why)
+    team.api.say(team.group, team.ann, "use the cache\nalways", reply_to=why)
+    outcome = await outcome_of(asking)
+    assert (outcome["status"], outcome["approval"]["decision"]) == ("denied", "deny")
+    assert outcome["approval"]["reason"] == "use the cache always"
+    assert outcome["approval"]["by"] == f"Ann (telegram:{team.ann.id})"
+
+
+async def test_what_is_too_long_is_viewed_whole_before_it_can_be_allowed(team):
+    private = team.api.private_chat(team.ann)
+    asking = await team.ask("printf", "%s", "x" * 3_000 + "THE-END")
+    card = await team.card("THE-END")
+    assert card.buttons == [["View all"], ["Deny"]]
+    await team.api.answer_to(team.api.press(card, "View all", team.ann))
+    (document,) = team.api.documents(private)
+    assert "x" * 3_000 + "THE-END" in document.content.decode()
+    assert card.buttons[-1] == ["Deny", "More"]
+    team.api.press(card, "Allow once", team.ann)
+    outcome = await outcome_of(asking)
+    assert (outcome["status"], outcome["stdout"][-7:]) == ("finished", "THE-END")
+
+
+async def test_long_output_follows_as_a_file(team):
+    asking = await team.ask("seq", "1", "2000")
+    card = await team.card("seq 1 2000")
+    team.api.press(card, "Allow once", team.ann)
+    assert (await outcome_of(asking))["status"] == "finished"
+    (file,) = await team.api.until(lambda: team.api.documents(team.group), 15)
+    assert "\n1000\n" in file.content.decode()
+    assert (await team.card("finished with status 0")).id == card.id
 
 
 async def test_a_typed_answer_counts_like_a_press(team):

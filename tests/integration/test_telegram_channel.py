@@ -570,6 +570,7 @@ class TestMore:
         assert (answer.text, message.buttons) == ("You may not decide this.", before)
 
     async def test_two_who_press_more_at_once_both_get_it(self, telegram_api, message, ann, caplog):
+        caplog.set_level(logging.INFO)
         presses = [telegram_api.press(message, "More", ann) for _ in range(2)]
         for press in presses:
             assert (await telegram_api.answer_to(press)).text == ""
