@@ -38,7 +38,7 @@ class Entry:
 class Universe:
     """All registered tools; where a plugin takes a built-in name, the built-in tool counts.
 
-    `groups` are the built-in groups, plugins by id, and MCP servers as `mcp__server`; `names` are the tools, sorted.
+    `groups` are the built-in groups, plugins by id, and MCP servers as `mcp__server`; `names` are all tools.
     """
 
     tools: frozenset[str] = TOOLS
