@@ -152,6 +152,8 @@ def test_the_name_of_a_denied_link_is_denied_by_every_way_to_it(yard, below):
         assert yard.read(below("work/link1"), deny=[pattern]) == DENIED
         assert yard.read(below("way/link1"), deny=[pattern]) == DENIED
     assert yard.read(below("work/link1"), deny=[below("work/link2")]) == "none"
+    assert yard.read(below("way/other"), deny=[below("w?y/*")]) == DENIED
+    assert yard.read(below("work/other"), deny=[below("w?y/*")]) == "none"
 
 
 def test_dots_lead_where_they_lead(yard, below):

@@ -186,6 +186,7 @@ def test_every_kind_of_change_in_a_unified_diff_is_read():
         "--- a/x\n+++ b/x\n@@ -1,1 +1,2 @@\n same\n-old\n+new",
         "--- a/x\n+++ b/x\n@@ -1,2 +1 @@\n-old\n+new\n-more\n+again",
         "--- a/x\n+++ b/x\n@@ bad @@\n-a\n+b",
+        "--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a/y\n+++ b/y",
         "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-old\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b",
         f"diff --git a/x b/y\n--- a/x\n+++ b/y\n{HUNK}",
         f"diff --git a/x b/x\n--- a/y\n+++ b/y\n{HUNK}",
