@@ -64,11 +64,11 @@ def _lists_of_agents(config: Config) -> Iterator[WrittenLists]:
 def faults(config: Config) -> Iterator[Fault]:
     """Yield what must not be loaded: unknown groups, and plugins that contradict themselves or each other."""
     universe = universe_of(config)
-    for written in all_lists(config):
-        for path, entry in _entries(written, universe):
-            if entry.kind is Kind.UNKNOWN and normalise(entry.text).startswith(catalog.GROUP_PREFIX):
-                hint = near(entry.text, (*catalog.GROUPS, catalog.PLUGINS_GROUP))
-                yield Fault(path, f"{entry.text!r} is no known group{hint}")
+    listed = (pair for written in all_lists(config) for pair in _entries(written, universe))
+    for path, entry in (*listed, *_asked(config, universe)):
+        if entry.kind is Kind.UNKNOWN and normalise(entry.text).startswith(catalog.GROUP_PREFIX):
+            hint = near(entry.text, (*catalog.GROUPS, catalog.PLUGINS_GROUP))
+            yield Fault(path, f"{entry.text!r} is no known group{hint}")
     yield from _faults_of_tools(config)
     yield from _faults_of_includes(config.plugins)
 
@@ -138,6 +138,17 @@ def never_counting(config: Config) -> Iterator[str]:
             why = _why_never(config, universe, written, entry, str(path[-2]), denied)
             if why:
                 yield f"{path_text(path)}: {entry.text!r} {why}"
+    for path, entry in _asked(config, universe):
+        nothing = _names_nothing(universe, entry)
+        if nothing:
+            yield f"{path_text(path)}: {entry.text!r} {nothing}"
+
+
+def _names_nothing(universe: Universe, entry: Entry) -> str | None:
+    if entry.kind is Kind.UNKNOWN:
+        hint = near(entry.text, (*universe.tools, *universe.groups))
+        return f"names no known tool or group, so it has no effect{hint}"
+    return None if entry.tools else "matches no registered tool, so it has no effect"
 
 
 def _why_never(
@@ -148,13 +159,9 @@ def _why_never(
     key: str,
     denied: frozenset[str],
 ) -> str | None:
-    if entry.kind is Kind.UNKNOWN:
-        hint = near(entry.text, (*universe.tools, *universe.groups))
-        return f"names no known tool or group, so it has no effect{hint}"
-    if not entry.tools:
-        return "matches no registered tool, so it has no effect"
-    if key == "deny":
-        return None
+    nothing = _names_nothing(universe, entry)
+    if nothing or key == "deny":
+        return nothing
     if entry.tools <= denied:
         return f"has no effect, because {path_text((*written.path, 'deny'))} denies all of it"
     if written.agent is not None and _for_owners(config, written.agent, entry):
@@ -194,6 +201,11 @@ def _entries(written: WrittenLists, universe: Universe) -> Iterator[tuple[Path, 
     for key, texts in (("allow", lists.allow), ("alsoAllow", lists.also_allow), ("deny", lists.deny)):
         for index, text in enumerate(texts):
             yield (*written.path, key, index), universe.read(text)
+
+
+def _asked(config: Config, universe: Universe) -> Iterator[tuple[Path, Entry]]:
+    for index, text in enumerate(config.tools.ask.tools):
+        yield ("tools", "ask", "tools", index), universe.read(text)
 
 
 def near(text: str, known: Iterable[str]) -> str:

@@ -50,6 +50,10 @@ def warned(tmp_path: Path) -> Callable[[str], tuple[str, ...]]:
             "c.yaml:4: tools.deny[1]: 'group:runtme' is no known group; did you mean group:runtime?",
         ),
         (
+            "tools:\n  ask:\n    tools: [group:web, group:wep]\n",
+            "c.yaml:3: tools.ask.tools[1]: 'group:wep' is no known group; did you mean group:web?",
+        ),
+        (
             "agents:\n  main:\n    tools: {alsoAllow: ['group:*']}\n",
             "c.yaml:3: agents.main.tools.alsoAllow[0]: 'group:*' is no known group",
         ),
