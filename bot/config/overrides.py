@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.config.tree import Node, Origin, Problems, from_python, put
+from bot.config.tree import Node, Origin, Problems, find, from_python, put
 from core.config import AskMode, ExecSecurity, ProfileName
 from core.policy.universe import Kind, Universe
 
@@ -113,8 +113,9 @@ def _sandbox(root: Node, given: _Given | None) -> Node:
 
 def _tools(root: Node, key: str, names: tuple[str, ...], flag: str, problems: Problems) -> Node:
     origin = Origin(flag, start=True)
+    known = _registered(root)
     for name in names:
-        if Universe().read(name).kind is Kind.UNKNOWN:
+        if known.read(name).kind is Kind.UNKNOWN:
             problems.add(origin, "", f"{name!r} is no known tool or group")
     if not names:
         return root
@@ -128,6 +129,20 @@ def _tools(root: Node, key: str, names: tuple[str, ...], flag: str, problems: Pr
         ("tools", key),
         Node((*(own.items or ()), *added) if own else added, own.origin if own else origin),
     )
+
+
+def _registered(root: Node) -> Universe:
+    """Read what the files register; what is wrong with it is told elsewhere."""
+    plugins = find(root, ("plugins",))
+    own = {
+        name: _texts(find(plugin, ("tools",)))
+        for name, plugin in ((plugins and plugins.mapping) or {}).items()
+    }
+    return Universe.of(own, _texts(find(root, ("tools", "registered"))))
+
+
+def _texts(node: Node | None) -> tuple[str, ...]:
+    return tuple(item.value for item in (node and node.items) or () if isinstance(item.value, str))
 
 
 def _port(root: Node, port: int | None, problems: Problems) -> Node:

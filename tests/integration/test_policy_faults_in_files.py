@@ -213,3 +213,12 @@ def test_a_row_with_a_faulty_configuration_is_refused_and_changes_nothing(tmp_pa
     with pytest.raises(ConfigError, match="did you mean group:fs"):
         merge(loaded, {"tools": {"deny": ["group:fss"]}})
     assert loaded.config.tools.deny == ("exec",)
+
+
+def test_a_flag_may_name_what_the_files_register(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("tools: {registered: [clock]}\nplugins: {maps: {tools: [route]}}\n", "utf-8")
+    flags = Overrides(allow_tools=("route", "maps", "clock"), deny_tools=("exec",))
+    assert load([path], env={}, overrides=flags).config.tools.also_allow == ("route", "maps", "clock")
+    with pytest.raises(ConfigError, match="'rout' is no known tool or group"):
+        load([path], env={}, overrides=Overrides(allow_tools=("rout",)))
