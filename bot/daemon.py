@@ -8,14 +8,17 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from bot.config import LoadedConfig, Overrides, load
 from bot.home import Home, held, prepare
 from bot.options import UpOptions
+from bot.tasks import owned
 from bot.wiring import Ready, assemble
-from core.errors import ConfigError, StartError
+from core.errors import ConfigError, StartError, StoreError
 
 EXIT_CONFIG = 78
 SLOWEST_STOP_S = 20.0
@@ -26,29 +29,47 @@ log = logging.getLogger(__name__)
 def up(options: UpOptions) -> int:
     """Run the daemon in the foreground until a signal ends it; returns the exit status."""
     try:
-        loaded = load([Path(path) for path in options.config], env=os.environ, overrides=_overrides(options))
+        read = partial(_read, options)
+        loaded = read()
         home = prepare(Path(os.environ.get("SAYSO_HOME") or Path.home() / ".sayso").absolute())
         _log_to_stderr(loaded)
         with held(home):
-            asyncio.run(_serve(loaded, home, Path(options.socket) if options.socket else home.socket))
+            asyncio.run(_serve(loaded, read, home, Path(options.socket) if options.socket else home.socket))
     except (ConfigError, StartError) as error:
         print(f"sayso: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the last words of a daemon
         return EXIT_CONFIG
     return 0
 
 
-async def _serve(loaded: LoadedConfig, home: Home, socket: Path) -> None:
+def _read(options: UpOptions) -> LoadedConfig:
+    return load([Path(path) for path in options.config], env=os.environ, overrides=_overrides(options))
+
+
+async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: Home, socket: Path) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with AsyncExitStack() as stack:
-        ready = await assemble(stack, loaded, home, socket)
+        ready = await assemble(stack, loaded, read, home, socket)
+        await stack.enter_async_context(owned(_reload_on_hangup(ready), "reload on SIGHUP"))
         _announce(ready)
         await stop.wait()
         log.info("stopping")
         # Being killed is safe at any instant, waiting for ever is not: then say where it hung, and go.
         faulthandler.dump_traceback_later(SLOWEST_STOP_S, exit=True)
+
+
+async def _reload_on_hangup(ready: Ready) -> None:
+    hung_up = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up.set)
+    while True:
+        await hung_up.wait()
+        hung_up.clear()
+        try:
+            await ready.reload("operator:SIGHUP")
+        except StoreError as error:
+            log.warning("reload: it cannot be recorded: %s", error)
 
 
 def _announce(ready: Ready) -> None:

@@ -11,7 +11,7 @@ from adapters.channels.terminal.identity import local_reviewer
 from adapters.channels.web.adapter import WebChannel
 from core.config import Config
 from core.desks import PermissionDesk
-from core.errors import StartError
+from core.errors import ConfigError
 from core.ports import Channel, Clock, Store
 
 Factory = Callable[[Config, Store, PermissionDesk, Clock], Channel | None]
@@ -65,14 +65,14 @@ def place(channel: str, target: str) -> str:
 
 
 def check_targets(config: Config) -> None:
-    """Raise StartError for the first target that names no place in its channel."""
+    """Raise ConfigError for the first target that names no place in its channel."""
     lists = {"exec": config.approvals.exec.targets, "notices": config.approvals.notices.targets}
     for name, targets in lists.items():
         for index, target in enumerate(targets):
             try:
                 place(target.channel, target.to)
             except ValueError as error:
-                raise StartError(f"approvals.{name}.targets[{index}].to: {error}") from None
+                raise ConfigError(f"approvals.{name}.targets[{index}].to: {error}") from None
 
 
 def channels(config: Config, store: Store, permissions: PermissionDesk, clock: Clock) -> list[Channel]:

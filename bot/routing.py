@@ -10,7 +10,7 @@ from bot import registry
 from core.approvals.people import paired_routes
 from core.approvals.rehearsal import routes_of
 from core.approvals.routes import LOCAL_CHANNELS, PAIRED, Route, joined
-from core.config import Config
+from core.config import Config, ExecApprovals
 from core.elevated.senders import reaches
 from core.model.pairing import PairedPerson
 from core.model.request import Request
@@ -22,15 +22,21 @@ Places = frozenset[tuple[str, str]]
 class Routing:
     """Works out the routes of a request; the answer follows who is let in."""
 
-    def __init__(self, config: Config, opened: Sequence[str], people: People) -> None:
-        self._settings = config.approvals.exec
+    def __init__(self, config: Callable[[], Config], opened: Sequence[str], people: People) -> None:
+        self._config = config
         self._opened = opened
         self._people = people
-        self._known: tuple[tuple[PairedPerson, ...], tuple[Route, ...]] | None = None
-        targets = (*config.approvals.exec.targets, *config.approvals.notices.targets)
-        self._written: Places = frozenset(
-            (target.channel, registry.place(target.channel, target.to)) for target in targets
-        )
+        self._known: tuple[ExecApprovals, tuple[PairedPerson, ...], tuple[Route, ...]] | None = None
+
+    @property
+    def _settings(self) -> ExecApprovals:
+        return self._config().approvals.exec
+
+    @property
+    def _written(self) -> Places:
+        approvals = self._config().approvals
+        targets = (*approvals.exec.targets, *approvals.notices.targets)
+        return frozenset((target.channel, registry.place(target.channel, target.to)) for target in targets)
 
     def routes(self, request: Request) -> tuple[Route, ...]:
         """List the places in which a request is shown."""
@@ -66,10 +72,12 @@ class Routing:
         return any(reaches(pattern, channel) for pattern in patterns)
 
     def _paired(self) -> tuple[Route, ...]:
-        people = self._people()
-        if self._known is None or self._known[0] is not people:
-            self._known = (people, paired_routes(self._settings, people, registry.place))
-        return self._known[1]
+        settings, people = self._settings, self._people()
+        known = self._known
+        if known is None or known[0] is not settings or known[1] is not people:
+            known = (settings, people, paired_routes(settings, people, registry.place))
+            self._known = known
+        return known[2]
 
 
 def _placed(routes: Iterable[Route]) -> Iterator[Route]:

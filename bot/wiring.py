@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,11 @@ from bot.clock import SystemClock
 from bot.config import LoadedConfig
 from bot.health import ChannelHealth
 from bot.home import Home, operator_token, write_secret
+from bot.live import Live
+from bot.reload import Reloaded
 from bot.routing import Routing
 from bot.site import survey
+from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
 from core.approvals import lifecycle
@@ -47,7 +49,8 @@ from core.judge import Judge, Site
 from core.model.command import Placement
 from core.model.principal import Reviewer
 from core.model.request import AuditEvent, State
-from core.ports import Channel, Clock, Runner, Store
+from core.ports import Channel, Clock, NameResolver, Runner, Store
+from core.registrar import Registrar
 from core.runs import Runs
 
 log = logging.getLogger(__name__)
@@ -55,65 +58,106 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What the daemon tells once it serves."""
+    """What the daemon tells once it serves; `reload` reads the configuration again."""
 
     socket: Path
     page: str | None
+    reload: Callable[[str], Awaitable[Reloaded]]
 
 
-async def assemble(stack: AsyncExitStack, loaded: LoadedConfig, home: Home, socket: Path) -> Ready:
-    """Build and start everything on the stack; raises StartError or ConfigError where it cannot."""
-    config, clock = loaded.config, SystemClock()
+@dataclass(frozen=True, slots=True)
+class People:
+    """The parts that speak with people."""
+
+    approvals: Approvals
+    pairing: Pairing
+    routing: Routing
+    herald: Herald
+    opened: list[str]
+    health: ChannelHealth
+
+
+async def assemble(
+    stack: AsyncExitStack, loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: Home, socket: Path
+) -> Ready:
+    """Build and start everything on the stack; raises StartError or ConfigError where it cannot.
+
+    `read` reads the configuration again.
+    """
+    clock = SystemClock()
     store = await stack.enter_async_context(open_store(home.database))
     credentials = await _credentials(loaded, store, clock, home)
-    registry.check_targets(config)
-    permissions = Permissions(store, clock, loaded.secrets)
-    channels = registry.channels(config, store, permissions, clock)
-    ledger = Ledger(store, cleaned_up if config.approvals.exec.cleanup_after_resolve else as_is)
-    stack.push_async_callback(ledger.close)
-
-    opened: list[str] = []
-    pairing = Pairing(store, clock, config.approvals.exec, registry.place, opened)
-    await pairing.load()
-    stack.push_async_callback(pairing.close)
-    routing = Routing(config, opened, lambda: pairing.paired)
-    approvals = Approvals(ledger, store, clock, routing.routes, loaded.secrets)
-    site = survey(config, home.path, loaded.protected_paths)
     names = SystemNameResolver()
     stack.callback(names.close)
-    judge = Judge(config, site, FilesystemResolver(), names)
-    runs = Runs(ledger, clock)
-    gate = Gate(judge, approvals, ledger, store, runs, _runners(home, site), clock, loaded.where)
+
+    def config() -> Config:
+        return live.config()
+
+    registrar = Registrar(config, store, clock)
+    live = Live(loaded, read, _judges(home, names, registrar), store, clock)
+    permissions = Permissions(store, clock, loaded.secrets)
+    channels = registry.channels(loaded.config, store, permissions, clock)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
-    health = ChannelHealth()
+    ledger = Ledger(store, cleaned_up if loaded.config.approvals.exec.cleanup_after_resolve else as_is)
+    stack.push_async_callback(ledger.close)
+
+    people = await _people(stack, live, ledger, store, clock, loaded.secrets)
+    runs = Runs(ledger, clock)
+    runners = _runners(home, live.judge().site)
+    gate = Gate(live.judge, people.approvals, ledger, store, runs, runners, clock, live.where)
+    link = page.link if page else None
+    daemon = Daemon(_status(home, clock, people), link, live.where, _reloading(live))
+    console = OperatorConsole(store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon)
+    switches = _switches(live, console, people.pairing)
+    desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     if page is not None:
-        page.show_troubles(health.troubles)
-    daemon = Daemon(_status(home, opened, clock, health, routing), page.link if page else None, loaded.where)
-    console = OperatorConsole(store, approvals, ledger, runs, credentials, judge, clock, daemon)
-    addresses = Addresses(opened, registry.place, routing.named)
-    herald = Herald(store, clock, config.approvals.notices, addresses, loaded.secrets)
-    ledger.on_commit.append(herald.hear)
-    pairing.on_security.append(herald.hear)
-    desk = Conversation(approvals, store, clock, _switches(config, console, pairing), herald.hear)
+        page.show_troubles(people.health.troubles)
 
-    await _recover(store, ledger, approvals, clock)
+    await _recover(store, ledger, people.approvals, clock)
     for channel in channels:
-        courier = Courier(channel, store, desk, clock)
-        if await _open(stack, channel, courier, desk, ledger, health):
-            opened.append(channel.name)
-            herald.on_post.append(courier.nudge)
-            pairing.on_post.append(courier.nudge)
-    await stack.enter_async_context(_task(herald.run(), "herald"))
-    watch = Watch(health.rows, store, herald.hear, clock)
-    await stack.enter_async_context(_task(watch.run(), "watch over channels"))
-    await stack.enter_async_context(_task(approvals.keep_deadlines(gate.fallback), "deadlines"))
+        await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
+    await _watch_over(stack, people, gate, store, clock)
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
-
-    desks = OperatorDesks(console, permissions, pairing)
+    desks = OperatorDesks(console, permissions, people.pairing, registrar)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)
-    return Ready(socket, page.address if page else None)
+    return Ready(socket, page.address if page else None, live.reload)
+
+
+def _judges(home: Home, names: NameResolver, registrar: Registrar) -> Callable[[LoadedConfig], Judge]:
+    resolver = FilesystemResolver()
+
+    def judge_of(loaded: LoadedConfig) -> Judge:
+        registry.check_targets(loaded.config)
+        site = survey(loaded.config, home.path, loaded.protected_paths)
+        return Judge(loaded.config, site, resolver, names, registrar.plugins)
+
+    return judge_of
+
+
+async def _people(
+    stack: AsyncExitStack, live: Live, ledger: Ledger, store: Store, clock: Clock, secrets: tuple[str, ...]
+) -> People:
+    opened: list[str] = []
+    pairing = Pairing(store, clock, lambda: live.config().approvals.exec, registry.place, opened)
+    await pairing.load()
+    stack.push_async_callback(pairing.close)
+    routing = Routing(live.config, opened, lambda: pairing.paired)
+    approvals = Approvals(ledger, store, clock, routing.routes, secrets)
+    addresses = Addresses(opened, registry.place, routing.named)
+    herald = Herald(store, clock, lambda: live.config().approvals.notices, addresses, secrets)
+    ledger.on_commit.append(herald.hear)
+    pairing.on_security.append(herald.hear)
+    return People(approvals, pairing, routing, herald, opened, ChannelHealth())
+
+
+async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: Store, clock: Clock) -> None:
+    """Start the tasks that nobody asks for: notices, the watch over channels, deadlines."""
+    watch = Watch(people.health.rows, store, people.herald.hear, clock)
+    await stack.enter_async_context(owned(people.herald.run(), "herald"))
+    await stack.enter_async_context(owned(watch.run(), "watch over channels"))
+    await stack.enter_async_context(owned(people.approvals.keep_deadlines(gate.fallback), "deadlines"))
 
 
 async def _credentials(loaded: LoadedConfig, store: Store, clock: Clock, home: Home) -> Credentials:
@@ -145,7 +189,7 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
     await approvals.recover()
 
 
-def _switches(config: Config, console: OperatorConsole, pairing: Pairing) -> Switches:
+def _switches(live: Live, console: OperatorConsole, pairing: Pairing) -> Switches:
     async def lock(reviewer: Reviewer) -> str:
         return str((await console.set_locked(locked=True, reviewer=reviewer))["text"])
 
@@ -154,7 +198,7 @@ def _switches(config: Config, console: OperatorConsole, pairing: Pairing) -> Swi
         locked = "locked" if now["locked"] else "not locked"
         return f"Sayso {now['version']}: {now['waiting']} waiting, {now['running']} running, {locked}"
 
-    return Switches(lock, status, pairing.claim, config.tools.elevated.allow_from)
+    return Switches(lock, status, pairing.claim, lambda: live.config().tools.elevated.allow_from)
 
 
 async def _open(
@@ -163,8 +207,8 @@ async def _open(
     courier: Courier,
     desk: Conversation,
     ledger: Ledger,
-    health: ChannelHealth,
-) -> bool:
+    people: People,
+) -> None:
     """Open a channel and serve it; a chat that cannot be reached is told of, and the others carry on."""
     try:
         await channel.open(desk)
@@ -172,35 +216,26 @@ async def _open(
         if not channel.keeps_copies:
             raise
         log.error("%s is not used: %s", channel.name, error)  # noqa: TRY400 - a sentence, not a fault of ours
-        health.failed(channel.name, str(error))
-        return False
-    health.opened(channel)
+        people.health.failed(channel.name, str(error))
+        return
+    people.health.opened(channel)
     stack.push_async_callback(channel.close)
     await courier.tell_again()
     ledger.on_commit.append(courier.wake)
-    await stack.enter_async_context(_task(courier.run(), f"courier-{channel.name}"))
-    return True
+    await stack.enter_async_context(owned(courier.run(), f"courier-{channel.name}"))
+    people.opened.append(channel.name)
+    people.herald.on_post.append(courier.nudge)
+    people.pairing.on_post.append(courier.nudge)
 
 
-@asynccontextmanager
-async def _task(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
-    """Own a background task: a fault is logged at once, and its end is awaited."""
-    task = asyncio.create_task(work, name=name)
-    task.add_done_callback(_report_fault)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+def _reloading(live: Live) -> Callable[[Reviewer], Awaitable[dict[str, Any]]]:
+    async def reload(reviewer: Reviewer) -> dict[str, Any]:
+        return (await live.reload(f"person:{reviewer.channel}:{reviewer.id}")).to_json()
+
+    return reload
 
 
-def _report_fault(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (fault := task.exception()) is not None:
-        log.critical("%s ended by a fault: %r", task.get_name(), fault, exc_info=fault)
-
-
-def _status(home: Home, opened: Sequence[str], clock: Clock, health: ChannelHealth, routing: Routing) -> Any:  # noqa: ANN401 - a closure for Daemon
+def _status(home: Home, clock: Clock, people: People) -> Callable[[], dict[str, Any]]:
     started = clock.monotonic()
 
     def status() -> dict[str, Any]:
@@ -209,9 +244,9 @@ def _status(home: Home, opened: Sequence[str], clock: Clock, health: ChannelHeal
             "pid": os.getpid(),
             "home": str(home.path),
             "uptimeSeconds": int(clock.monotonic() - started),
-            "channels": list(opened),
-            "health": health.rows(),
-            "undecided": list(routing.undecided()),
+            "channels": list(people.opened),
+            "health": people.health.rows(),
+            "undecided": list(people.routing.undecided()),
         }
 
     return status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,6 +55,7 @@ class Daemon:
     status: Callable[[], dict[str, Any]]
     web_link: Callable[[], tuple[str, int]] | None
     where: Callable[[str], str | None]
+    reload: Callable[[Reviewer], Awaitable[dict[str, Any]]] | None = None
 
 
 class OperatorConsole:
@@ -67,7 +68,7 @@ class OperatorConsole:
         ledger: Ledger,
         runs: Runs,
         credentials: Credentials,
-        judge: Judge,
+        judge: Callable[[], Judge],
         clock: Clock,
         daemon: Daemon,
     ) -> None:
@@ -144,15 +145,22 @@ class OperatorConsole:
         asked = read_row(row)
         if asked.config is not None:
             raise RequestError("config is for `sayso explain` without the daemon", field="config")
-        case = await asyncio.to_thread(self._judge.examine, call_of(asked))
+        judge = self._judge()
+        case = await asyncio.to_thread(judge.examine, call_of(asked))
         now = self._clock.now()
         remembered = await self._store.remembered(case.call.agent, case.binding.digest, now)
-        answer = explain(self._judge, asked, case, remembered)
+        answer = self._located(explain(judge, asked, case, remembered))
         return {**answer, "where": self._daemon.where(str(answer["source"]))}
 
     async def tools(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a row of `tools` likewise."""
-        return tools_row(self._judge.config, row)
+        judge = self._judge()
+        answer = tools_row(judge.config, row, judge.plugins())
+        denied = {
+            tool: {**gone, "where": self._daemon.where(gone["source"])}
+            for tool, gone in answer["denied"].items()
+        }
+        return {**answer, "denied": denied}
 
     async def audit_tail(self, limit: int) -> list[dict[str, Any]]:
         """Return the newest audit events, oldest first."""
@@ -186,7 +194,7 @@ class OperatorConsole:
 
     async def test_channels(self, channel: str | None) -> dict[str, Any]:
         """Put a question that cannot run anything to the chats, or to one channel."""
-        now, timeout = self._clock.now(), self._judge.config.approvals.exec.timeout
+        now, timeout = self._clock.now(), self._judge().config.approvals.exec.timeout
         question = rehearsal(channel, now, timeout)
         if not self._approvals.routes(question):
             raise RequestError(_nowhere(channel), field="channel")
@@ -205,6 +213,12 @@ class OperatorConsole:
         url, expires_at = self._daemon.web_link()
         return {"url": url, "expiresAt": expires_at}
 
+    async def reload(self, reviewer: Reviewer) -> dict[str, Any]:
+        """Read the configuration again."""
+        if self._daemon.reload is None:
+            raise RequestError("this daemon cannot read its configuration again; restart it")
+        return await self._daemon.reload(reviewer)
+
     async def status(self) -> dict[str, Any]:
         """Tell how the daemon is."""
         return {
@@ -220,6 +234,11 @@ class OperatorConsole:
             async for change in feed:
                 for notification in _notifications(change):
                     yield notification
+
+    def _located(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Add to each row of the trace where its rule is written."""
+        rows = [{**row, "where": self._daemon.where(row["source"])} for row in answer["trace"]]
+        return {**answer, "trace": rows}
 
     async def _find(self, prefix: str) -> Request:
         if len(prefix) < MIN_PREFIX:

@@ -111,6 +111,13 @@ class Console(Protocol):
         """Make a one-time login link; returns {url, expiresAt}."""
         ...
 
+    async def reload(self, reviewer: Reviewer) -> dict[str, Any]:
+        """Read the configuration again; a bad one changes nothing.
+
+        {ok, atOnce: [{key, where}…], atRestart: [{key, where, whyLater}…], warnings, problems}
+        """
+        ...
+
     async def status(self) -> dict[str, Any]:
         """Tell how the daemon is: version, pid, uptime, channels, health, counts, locked."""
         ...

@@ -77,7 +77,7 @@ def call_of(row: Row) -> ToolCall:
     except ValueError as error:
         raise RequestError(str(error), field="session") from None
     claims = Claims(row.provider, row.model, row.depth, row.sandboxed)
-    return ToolCall(row.tool or EXEC, session, claims, command, row.args, row.elevated)
+    return ToolCall(row.tool or EXEC, session, claims, command, row.args, row.elevated, row.cwd)
 
 
 def explain(

@@ -8,6 +8,7 @@ first; 4 approval asks people; 5 the grant is issued and used up in the transact
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -29,10 +30,12 @@ from core.model.principal import Claims, PeerCredentials
 from core.model.request import Change, Request, RequestKind, State
 from core.model.session import SessionKey
 from core.model.verdict import Verdict
-from core.policy.toolset import ToolIdentity
+from core.policy.warnings import ToldWarnings
 from core.ports import Clock, Runner, RunObserver, Store
 from core.runs import Runs
 from core.shell.render import run_argv
+
+log = logging.getLogger(__name__)
 
 MIN_PREFIX = 8
 
@@ -40,13 +43,16 @@ Locate = Callable[[str], str | None]
 
 
 class Gate:
-    """The policy enforcement point: nothing runs but through here."""
+    """The policy enforcement point: nothing runs but through here.
+
+    `judge` gives the judge of the configuration in force; one decision is made by one judge.
+    """
 
     looking_deadline_s = 10.0  # for a file system that does not answer
 
     def __init__(
         self,
-        judge: Judge,
+        judge: Callable[[], Judge],
         approvals: Approvals,
         ledger: Ledger,
         store: Store,
@@ -56,6 +62,7 @@ class Gate:
         locate: Locate,
     ) -> None:
         self._judge = judge
+        self._told = ToldWarnings()
         self._approvals = approvals
         self._ledger = ledger
         self._store = store
@@ -110,27 +117,30 @@ class Gate:
 
     async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
         """Tell an agent what holds for its session."""
-        tools = self._judge.tools(ToolIdentity.of(session, claims))
+        tools = self._judge().toolset(session, claims)
         return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
 
     async def consider(self, call: ToolCall) -> tuple[Case, Verdict]:
         """Gather facts and decide, without a trace anywhere."""
-        case = await self._look(call)
+        judge = self._judge()
+        case = await self._look(judge, call)
         now = self._clock.now()
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
-        return case, self._judge.verdict(case, remembered)
+        for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
+            log.warning("%s", warning)
+        return case, judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
         """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
         case, verdict = await self.consider(request.call)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        return self._judge.fallback_allows(case, await self._store.learned(request.call.agent))
+        return self._judge().fallback_allows(case, await self._store.learned(request.call.agent))
 
-    async def _look(self, call: ToolCall) -> Case:
+    async def _look(self, judge: Judge, call: ToolCall) -> Case:
         try:
             async with asyncio.timeout(self.looking_deadline_s):
-                return await asyncio.to_thread(self._judge.examine, call)
+                return await asyncio.to_thread(judge.examine, call)
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
             raise RequestError(why, field="cwd") from None
@@ -221,7 +231,7 @@ class Gate:
         now = self._clock.now()
         row = verdict.to_json()
         row["where"] = self._locate(verdict.decision.source)
-        timeout = self._judge.config.approvals.exec.timeout
+        timeout = self._judge().config.approvals.exec.timeout
         return Request(
             id=str(uuid.uuid4()),
             kind=kind,

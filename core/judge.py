@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 from core.approvals.binding import bind
 from core.approvals.standing import forbidding, permitting
@@ -27,12 +26,15 @@ from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, FileIdentity, Placement
 from core.model.decision import Decision, Effect, Layer, strictest
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
+from core.model.principal import Claims
 from core.model.session import SessionKey
 from core.model.standing import Remembered
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
 from core.policy.names import normalise
 from core.policy.pipeline import resolve
+from core.policy.registry import NONE, Plugins
+from core.policy.scene import universe_of
 from core.policy.toolset import ToolIdentity, ToolSet
 from core.ports import NameResolver, Resolver
 from core.sandbox.plan import plan_for, visible
@@ -90,11 +92,19 @@ class Case:
 class Judge:
     """Decides calls under one configuration; the only things it touches are the resolvers."""
 
-    def __init__(self, config: Config, site: Site, resolver: Resolver, names: NameResolver) -> None:
+    def __init__(
+        self,
+        config: Config,
+        site: Site,
+        resolver: Resolver,
+        names: NameResolver,
+        plugins: Callable[[], Plugins] = lambda: NONE,
+    ) -> None:
         self.config = config
         self.site = site
         self._resolver = resolver
         self._names = names
+        self.plugins = plugins
         self.tools = lru_cache(maxsize=512)(self._tools)
         self._policy = lru_cache(maxsize=512)(self._effective)
         self._plan = lru_cache(maxsize=512)(self._laid_out)
@@ -103,12 +113,12 @@ class Judge:
     def examine(self, call: ToolCall) -> Case:
         """Gather the facts of a call."""
         tool_name = normalise(call.tool)
-        tool = decide_tool(self.tools(ToolIdentity.of(call.session, call.claims)), tool_name)
+        tool = decide_tool(self.toolset(call.session, call.claims), tool_name)
         if tool_name != EXEC:
-            return self._client_case(replace(call, tool=tool_name), tool)
+            return self._client_case(call, tool)
         asked = asked_by_tool(EXEC, self._around(call))
         placed = place(self.config, call)
-        command = call.command or _command_from(call.args)
+        command = call.command or _command_from(call)
         if command is None:
             why = "exec takes a command line or an argv, one of them"
             if unknown := sorted(call.args.keys() - _EXEC_ARGS):
@@ -123,6 +133,10 @@ class Judge:
         bound = self._bound(call, command, placed, plan, cwd, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())
         return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments)
+
+    def toolset(self, session: SessionKey, claims: Claims) -> ToolSet:
+        """Return the tools of a session, those of plugins that are registered by now too."""
+        return self.tools(ToolIdentity.of(session, claims, self.plugins()))
 
     def verdict(
         self,
@@ -202,6 +216,9 @@ class Judge:
     def _around(self, call: ToolCall) -> Surroundings:
         """Tell where the arguments of a call are judged: relative paths start from its cwd."""
         around = self._surroundings(call.session)
+        if plugins := self.plugins():
+            identity = ToolIdentity.of(call.session, call.claims, plugins)
+            around = replace(around, universe=universe_of(self.config, identity))
         return replace(around, cwd=call.cwd) if call.cwd else around
 
     def _surrounded(self, session: SessionKey) -> Surroundings:
@@ -328,14 +345,15 @@ def _exec_problem(rule: str, reason: str) -> Decision:
     return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, rule)
 
 
-def _command_from(args: Mapping[str, Any]) -> CommandText | None:
+def _command_from(call: ToolCall) -> CommandText | None:
+    args = call.args
     if args.keys() - _EXEC_ARGS or {"command", "argv"} <= args.keys():
         return None  # what is not judged must not ride along with what is
     line, argv = args.get("command"), args.get("argv")
     if isinstance(line, str):
-        return CommandText(line=line)
+        return CommandText(line=line, cwd=call.cwd)
     if isinstance(argv, (list, tuple)) and argv and all(isinstance(word, str) for word in argv):
-        return CommandText(argv=tuple(argv))
+        return CommandText(argv=tuple(argv), cwd=call.cwd)
     return None
 
 

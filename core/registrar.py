@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from core.config import Config
@@ -16,7 +16,7 @@ from core.ports import AuditStore, Clock
 class Registrar:
     """Holds what was registered at run time; what the record could not take does not count."""
 
-    def __init__(self, config: Config, store: AuditStore, clock: Clock) -> None:
+    def __init__(self, config: Callable[[], Config], store: AuditStore, clock: Clock) -> None:
         self._config = config
         self._store = store
         self._clock = clock
@@ -28,9 +28,9 @@ class Registrar:
 
     async def register(self, plugin: str, tools: Sequence[str], reviewer: Reviewer) -> dict[str, Any]:
         """Register the tools of a plugin, in place of those it had."""
-        with_plugin(self._plugins, self._config, plugin, tools)
+        with_plugin(self._plugins, self._config(), plugin, tools)
         await self._record("tools.registered", reviewer, {"plugin": plugin, "tools": list(tools)})
-        self._plugins = with_plugin(self._plugins, self._config, plugin, tools)
+        self._plugins = with_plugin(self._plugins, self._config(), plugin, tools)
         return {"plugin": plugin, "tools": list(self._plugins[plugin]), "until": "the daemon ends"}
 
     async def unregister(self, plugin: str, reviewer: Reviewer) -> dict[str, Any]:
@@ -41,7 +41,7 @@ class Registrar:
 
     async def registered(self) -> list[dict[str, Any]]:
         """List all plugins, by id, with where each was registered."""
-        configured = plugin_tools(self._config.plugins)
+        configured = plugin_tools(self._config().plugins)
         rows = [_row(plugin, tools, f"plugins.{plugin}") for plugin, tools in configured.items()]
         rows += [_row(plugin, tools, "run time") for plugin, tools in self._plugins.items()]
         return sorted(rows, key=lambda row: str(row["plugin"]))

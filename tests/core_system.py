@@ -87,12 +87,19 @@ class System:
         site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")
         self.judge = Judge(Config.model_validate(config), site, resolver, SystemNameResolver())
         self.gate = Gate(
-            self.judge, self.approvals, self.ledger, store, self.runs, self.runners, clock, lambda _path: None
+            lambda: self.judge,
+            self.approvals,
+            self.ledger,
+            store,
+            self.runs,
+            self.runners,
+            clock,
+            lambda _path: None,
         )
         self.credentials = Credentials(store, clock, "operator-token")
         daemon = Daemon(dict, None, lambda _path: None)
         self.console = OperatorConsole(
-            store, self.approvals, self.ledger, self.runs, self.credentials, self.judge, clock, daemon
+            store, self.approvals, self.ledger, self.runs, self.credentials, lambda: self.judge, clock, daemon
         )
 
     def _routes(self, _request):

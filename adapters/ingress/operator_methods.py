@@ -157,6 +157,11 @@ def _tool_desk(ctx: OperatorCall) -> ToolDesk:
     return ctx.desks.tools
 
 
+async def _reload(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.console.reload(ctx.reviewer)
+
+
 async def _subscribe(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
     await ctx.subscribe()
@@ -187,6 +192,7 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "web.link": _web_link,
     "daemon.status": _status,
     "channels.test": _test_channels,
+    "config.reload": _reload,
     "permission.list": _permissions,
     "permission.revoke": _permission_revoke,
     "pairing.invite": _pairing_invite,

@@ -50,8 +50,7 @@ class FilesystemResolver:
         if not path.startswith("/") or "\0" in path:
             return None
         try:
-            real = posixpath.realpath(path)
-            return _seen(real)
+            return None if _passes_magic_link(path) else _seen(posixpath.realpath(path))
         except (OSError, ValueError):
             return None
 
@@ -88,6 +87,25 @@ class FilesystemResolver:
                 return None
             content = file.read(self._hash_limit + 1)
         return hashlib.sha256(content).hexdigest() if len(content) == seen.st_size else None
+
+
+def _passes_magic_link(path: str) -> bool:
+    """Tell whether a link below /proc is followed on the way: it leads elsewhere for each process."""
+    rest, at, links = path.split("/"), "/", 0
+    while rest:
+        at = posixpath.normpath(posixpath.join(at, rest.pop(0)))
+        if not posixpath.islink(at):
+            continue
+        links += 1
+        if links > _MAX_LINKS or _below_proc(at):
+            return True
+        rest = [*os.readlink(at).split("/"), *rest]  # noqa: PTH115 - the text, not a Path
+        at = "/" if rest[0] == "" else posixpath.dirname(at)
+    return False
+
+
+def _below_proc(path: str) -> bool:
+    return path.startswith("/proc/")
 
 
 def _seen(real: str) -> RealPath | None:

@@ -25,6 +25,7 @@ COMMANDS = {
     "lock": "decide",
     "unlock": "decide",
     "config": "configuration",
+    "reload": "reload",
     "web": "daemon",
     "status": "daemon",
     "channels": "channels",
@@ -39,7 +40,7 @@ COMMANDS = {
     "version": "about",
     "help": "about",
 }
-LATER = ("sessions", "session", "elevated", "reload", "allowlist", "service")
+LATER = ("sessions", "session", "elevated", "allowlist", "service")
 SYNONYMS = {"--version": "version", "-V": "version", "--help": "help", "-h": "help"}
 
 

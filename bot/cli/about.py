@@ -22,7 +22,7 @@ decide   sayso pending                  what waits
 look     sayso history                  sayso show ID
          sayso tools                    sayso explain -- CMD…
          sayso policy test FILE         cases, and what the policy must answer
-         sayso config check|show        sayso status
+         sayso config check|show        sayso reload, sayso status
          sayso audit tail|verify        the record
          sayso channels test            a question that runs nothing
 stop     sayso cancel ID                end a run

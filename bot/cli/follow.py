@@ -128,11 +128,12 @@ def _finished(outcome: Json) -> None:
 def _denied(outcome: Json) -> None:
     decision = outcome.get("decision") or {}
     approval = outcome.get("approval") or {}
-    if approval.get("by"):
+    overruled = str(approval.get("decision", "")).startswith("allow")
+    if approval.get("by") and not overruled:
         note(f"denied by {approval['by']}: {approval.get('reason') or 'no reason was given'}", "red")
     else:
         note(f"denied: {outcome['reason']}", "red")
-    if decision.get("rule"):
+    if decision.get("rule") and not overruled:
         note(f"  rule:  {decision['rule']}")
         note(f"  where: {_where(decision)}")
     _hint(_next_step(outcome, decision), outcome)
@@ -146,6 +147,8 @@ def _where(decision: Json) -> str:
 def _next_step(outcome: Json, decision: Json) -> str:
     if exits.nobody_to_ask(outcome):
         return "configure who is asked (channels, approvals.exec), then sayso doctor"
+    if str((outcome.get("approval") or {}).get("decision", "")).startswith("allow"):
+        return "it was allowed, and then refused before it began; sayso show {id} has both"
     if decision.get("effect") == "ask":
         return "a person said no; sayso show {id} has who, when and why"
     if outcome.get("id"):

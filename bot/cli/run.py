@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT_AGENT = "main"
+_RUN_COMMANDS = ("exec", "bash")
 
 
 def exec_command(arguments: list[str]) -> int:
@@ -46,6 +47,9 @@ def check_command(arguments: list[str]) -> int:
     parser = Parser("check", "Ask about a tool call without running it.")
     parser.add_argument("tool", help="the tool's name")
     parser.add_argument("--args", default="{}", metavar="JSON", help="its arguments, as a JSON object")
+    parser.add_argument(
+        "--cwd", metavar="D", help="what relative paths start from (default: here; for exec the workspace)"
+    )
     _identity(parser)
     _waiting(parser)
     options = parser.parse_args(arguments)
@@ -54,6 +58,8 @@ def check_command(arguments: list[str]) -> int:
         "args": json_object(options.args, "check", "--args"),
         "wait": options.wait,
     }
+    if options.cwd or options.tool.lower() not in _RUN_COMMANDS:  # those start in the session's workspace
+        params["cwd"] = os.path.abspath(options.cwd or _here())  # noqa: PTH100 - pathlib is not worth its import
     return _ask(options, "tool.check", {**params, **_session(options)})
 
 

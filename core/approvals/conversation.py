@@ -43,7 +43,7 @@ class Switches:
     lock: Callable[[Reviewer], Awaitable[str]]
     status: Callable[[], Awaitable[str]]
     claim: Callable[[Typed, str], Awaitable[str]]
-    allow_from: tuple[str, ...] = ()
+    allow_from: Callable[[], tuple[str, ...]] = tuple
 
 
 def _nobody_is_told(_event: AuditEvent) -> None:
@@ -151,7 +151,7 @@ class Conversation:
     async def _for_the_trusted(
         self, typed: Typed, command: commands.SaysoLock | commands.SaysoStatus | commands.Elevated
     ) -> Reply:
-        if not authorised(self._switches.allow_from, typed.sender):
+        if not authorised(self._switches.allow_from(), typed.sender):
             await self._record("security.outsider", typed.sender, typed.place, None)
             return OUTSIDER
         match command:

@@ -139,7 +139,7 @@ class Herald:
         self,
         outbox: OutboxStore,
         clock: Clock,
-        settings: NoticeSettings,
+        settings: Callable[[], NoticeSettings],
         addresses: Addresses,
         masked: tuple[str, ...] = (),
     ) -> None:
@@ -208,8 +208,8 @@ class Herald:
 
     def _notices(self, news: News) -> tuple[Notice, ...]:
         if isinstance(news, Change):
-            return notices_for(news, self._settings, self._masked)
-        made = (build(news, self._settings, self._masked) for build in (security_notice, channel_notice))
+            return notices_for(news, self._settings(), self._masked)
+        made = (build(news, self._settings(), self._masked) for build in (security_notice, channel_notice))
         return tuple(notice for notice in made if notice is not None)
 
     def _spots(self, notice: Notice, news: News) -> tuple[Spot, ...]:
@@ -223,7 +223,7 @@ class Herald:
         return destinations(notice.kind, None, None, targets)
 
     def _targets(self) -> tuple[Spot, ...]:
-        found = (self._addresses.spot(target.channel, target.to) for target in self._settings.targets)
+        found = (self._addresses.spot(target.channel, target.to) for target in self._settings().targets)
         return tuple(spot for spot in found if spot is not None)
 
     def _message(self, spot: Spot, notice: Notice, now: int) -> OutboxMessage:

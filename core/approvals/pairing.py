@@ -53,7 +53,12 @@ class Pairing:
     """
 
     def __init__(
-        self, store: Store, clock: Clock, settings: ExecApprovals, place: Place, opened: Sequence[str]
+        self,
+        store: Store,
+        clock: Clock,
+        settings: Callable[[], ExecApprovals],
+        place: Place,
+        opened: Sequence[str],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -191,18 +196,20 @@ class Pairing:
             raise RequestError(
                 f"the channel {safe(channel)!r} is not open; sayso status tells why", field="channel"
             )
-        if not self._settings.enabled:
+        if not self._settings().enabled:
             raise RequestError("approvals.exec.enabled is false, so no chat is asked; set it to true first")
         return "" if route is None else self._checked_route(channel, route)
 
     def _checked_route(self, channel: str, route: str) -> str:
-        if self._settings.mode == "session":
+        if self._settings().mode == "session":
             raise RequestError(
                 "approvals.exec.mode is session, so targets are not asked: set it to targets or both, or "
                 "leave the route out to ask this person in direct messages",
                 field="route",
             )
-        places = {self._place(t.channel, t.to): t.to for t in self._settings.targets if t.channel == channel}
+        places = {
+            self._place(t.channel, t.to): t.to for t in self._settings().targets if t.channel == channel
+        }
         try:
             place = self._place(channel, route)
         except ValueError as error:

@@ -88,7 +88,7 @@ def _judged(case: _Case) -> ArgumentJudgement:
 
 
 def _own_state(case: _Case) -> Decision | None:
-    """Deny Sayso's own files; a workspace that lies among them is the agent's, but not what lies in it."""
+    """Deny Sayso's own files, and a search that would come by them."""
     for path in case.around.protected:
         if any(_touches(case, own) for own in _spellings(path, case.follow)):
             why = "it is or holds Sayso's own state or configuration, which no tool may touch"
@@ -97,14 +97,10 @@ def _own_state(case: _Case) -> Decision | None:
 
 
 def _touches(case: _Case, own: str) -> bool:
-    names, workspace = case.place.names, case.around.workspace
+    names = (*case.place.names, case.place.real.path)
     if case.use is Use.SEARCH and any(is_below(own, name) for name in names):
         return True
-    if not any(is_below(name, own) for name in names):
-        return False
-    given = [each for each in _spellings(workspace, case.follow) if each != own and is_below(each, own)]
-    exposed = [name for name in (*names, case.place.real.path) if is_below(name, own)]
-    return not all(any(is_below(name, each) for each in given) for name in exposed)
+    return any(is_below(name, own) for name in names)
 
 
 def _spellings(path: str, follow: Follow) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from core.arguments.web import WebRules, web_rules_of
 from core.config import Config, PathRules
-from core.model.plan import WorkspaceAccess
-from core.policy.scene import universe_of
+from core.policy.scene import Scene, universe_of
+from core.policy.toolset import ToolIdentity
 from core.policy.universe import Universe
 
 
@@ -71,7 +71,7 @@ def surroundings_of(
         cwd=cwd or workspace,
         workspace=workspace,
         home=home,
-        confined_by=_confined_by(config, agent),
+        confined_by=Scene(config, ToolIdentity(agent)).confined_by,
         protected=protected,
         read=_rules(config.tools.read, "tools.read"),
         write=_rules(config.tools.write, "tools.write"),
@@ -80,15 +80,6 @@ def surroundings_of(
         web=web_rules_of(config, agent),
         universe=universe or universe_of(config),
     )
-
-
-def _confined_by(config: Config, agent: str) -> str | None:
-    if config.tools.fs is not None and config.tools.fs.workspace_only:
-        return "tools.fs.workspaceOnly"
-    own = config.agent(agent).sandbox.workspace_access
-    if (own or config.sandboxing.workspace_access) is not WorkspaceAccess.NONE:
-        return None
-    return f"agents.{agent}.sandbox.workspaceAccess" if own else "sandboxing.workspaceAccess"
 
 
 def _rules(rules: PathRules, path: str) -> FileRules:

@@ -14,7 +14,7 @@ SYSTEM_ROOT = "/var/lib/sayso"
 def default_root(state_dir: str, is_root: bool) -> str:  # noqa: FBT001 - one fact, asked for by name everywhere
     """Return where workspaces lie when the configuration names no place."""
     if not is_root:
-        return join(state_dir, "workspaces")
+        return f"{state_dir.rstrip('/')}-workspaces"  # beside the state: nothing in that may be touched
     # Root's state directory is usually below /root, which the sandbox account cannot pass and which is not
     # ours to open. Each state directory gets a place of its own that this account can reach.
     return join(SYSTEM_ROOT, hashlib.sha256(state_dir.encode()).hexdigest()[:12], "workspaces")

@@ -33,7 +33,7 @@ class Chat:
     def __init__(self, store, clock):
         self.store, self.clock, self.locked_by = store, clock, []
         self.approvals = Approvals(Ledger(store), store, clock, lambda _request: ROUTES)
-        switches = Switches(self._lock, self._status, self._claim, ("telegram:111",))
+        switches = Switches(self._lock, self._status, self._claim, lambda: ("telegram:111",))
         self.desk = Conversation(self.approvals, store, clock, switches)
 
     async def _lock(self, reviewer):

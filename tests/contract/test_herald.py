@@ -68,7 +68,7 @@ class World:
         self.herald = Herald(
             store,
             clock,
-            NoticeSettings.model_validate(settings),
+            lambda: NoticeSettings.model_validate(settings),
             Addresses(
                 ["telegram"], lambda _channel, to: to, lambda: {("telegram", "-100"), ("telegram", "-7")}
             ),

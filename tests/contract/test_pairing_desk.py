@@ -74,7 +74,7 @@ class Doorway:
 
     def again(self):
         """Make the desk anew, as after a restart."""
-        desk = Pairing(self.store, self.clock, self.settings, place, self.opened)
+        desk = Pairing(self.store, self.clock, lambda: self.settings, place, self.opened)
         desk.on_security.append(self.heard.append)
         desk.on_post.append(lambda: self.nudged.append(True))
         return desk

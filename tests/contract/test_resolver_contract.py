@@ -137,3 +137,15 @@ def test_directories_are_given_by_their_real_path(resolver: Resolver, tmp_path: 
     assert resolver.real_directory(f"{tmp_path}/nonesuch") is None
     assert resolver.real_directory("relative") is None
     assert resolver.real_directory("/a\0b") is None
+
+
+def test_a_real_path_never_goes_through_a_link_that_leads_elsewhere_for_each_process(tmp_path):
+    resolver = FilesystemResolver()
+    (tmp_path / "here").symlink_to("/proc/self/cwd")
+    (tmp_path / "twice").symlink_to(tmp_path / "here")
+    (tmp_path / "plain").symlink_to("/etc/hostname")
+    for path in ("here/secret", "twice/secret", "../" * 40 + "proc/self/root/etc/passwd"):
+        assert resolver.real_path(f"{tmp_path}/{path}") is None
+    assert resolver.real_path("/dev/fd/0") is None
+    assert resolver.real_path(f"{tmp_path}/plain").path == "/etc/hostname"
+    assert resolver.real_path("/proc/version").path == "/proc/version"

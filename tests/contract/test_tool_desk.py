@@ -42,7 +42,7 @@ def record():
 
 @pytest.fixture
 def desk(record):
-    return Registrar(CONFIG, record, Clock())
+    return Registrar(lambda: CONFIG, record, Clock())
 
 
 async def test_who_registered_what_is_recorded(desk, record):

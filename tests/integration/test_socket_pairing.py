@@ -41,7 +41,9 @@ async def door(site, clock):
         settings = ExecApprovals.model_validate(
             {"mode": "both", "targets": [{"channel": "telegram", "to": "channel:-100"}]}
         )
-        desk = Pairing(store, clock, settings, lambda _channel, to: to.split(":")[-1], ["telegram", "web"])
+        desk = Pairing(
+            store, clock, lambda: settings, lambda _channel, to: to.split(":")[-1], ["telegram", "web"]
+        )
         await site.ingress.close()
         desks = OperatorDesks(site.console, None, desk)
         site.ingress = UnixSocketIngress(site.path, site.gatekeeper, site.desk, desks)

@@ -32,7 +32,7 @@ class Shop:
 @pytest.fixture
 async def shop(site, clock):
     async with open_store(site.home / "sayso.db") as store:
-        desk = Registrar(CONFIG, store, clock)
+        desk = Registrar(lambda: CONFIG, store, clock)
         await site.ingress.close()
         desks = OperatorDesks(site.console, None, None, desk)
         site.ingress = UnixSocketIngress(site.path, site.gatekeeper, site.desk, desks)

@@ -29,7 +29,8 @@ HERS = "telegram:id:111"
 
 def routing(*people, opened=OPENED, notices=(), **keys):
     written = {"exec": keys, "notices": {"targets": notices}}
-    return Routing(Config.model_validate({"approvals": written}), opened, lambda: people)
+    config = Config.model_validate({"approvals": written})
+    return Routing(lambda: config, opened, lambda: people)
 
 
 def question(session=MAIN):
@@ -140,7 +141,8 @@ def test_only_the_person_who_was_let_in_may_decide_there():
 
 def test_the_answer_follows_who_is_let_in():
     people = [()]
-    made = Routing(Config(), OPENED, lambda: people[0])
+    config = Config()
+    made = Routing(lambda: config, OPENED, lambda: people[0])
     assert ("telegram", "111") not in made.named()
     people[0] = (ANN,)
     assert ("telegram", "111") in made.named()

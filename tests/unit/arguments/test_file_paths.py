@@ -432,18 +432,6 @@ def test_its_own_state_is_out_of_reach_whatever_the_rules_say(yard, below):
     assert yard.read(below("state2/f"), **everything) == ALLOWED
 
 
-def test_a_workspace_among_its_own_state_is_the_agents_but_no_other_is(yard, below):
-    yard.file("state/workspaces/one/f")
-    yard.file("state/workspaces/two/f")
-    yard.link("state/workspaces/one/link", "state/workspaces/two/f")
-    yard.file("state/workspaces/one/sayso.yaml")
-    place = {"workspace": below("state/workspaces/one"), "cwd": below("state/workspaces/one")}
-    place["protected"] = (below("state"), below("state/workspaces/one/sayso.yaml"))
-    assert yard.rule("read", {"path": "f"}, **place) == "none"
-    for path in ("../two/f", "link", "sayso.yaml", "../../sayso.db"):
-        assert yard.rule("read", {"path": path}, **place) == OWN
-
-
 def test_a_search_needs_all_that_is_below_it(yard, below):
     yard.file("work/src/f")
     grep = {"pattern": "x", "path": "src", "-n": True, "output_mode": "content"}

@@ -1,0 +1,93 @@
+"""A daemon reads its configuration again; a bad one changes nothing."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+
+from tests.e2e.conftest import wait_for
+
+pytestmark = pytest.mark.daemon
+
+HEAD = "sandboxing: {{workspaceRoot: {root}/workspaces}}\n"
+
+
+def write(daemon, text):
+    daemon.config.write_text(HEAD.format(root=daemon.root) + text)
+
+
+DENY_DATE = "tools: {exec: {deny: [date]}}\n"
+
+
+def waiting_in(daemon):
+    return json.loads(daemon.sayso("pending", "--json").stdout or "[]")
+
+
+def runs_date(daemon, finish):
+    """Ask for `date`; answer yes where people are asked, and tell whether it ran."""
+    asking = daemon.ask("--", "date")
+    waiting = wait_for(lambda: asking.poll() is not None or waiting_in(daemon) or None)
+    if waiting is not True:
+        daemon.sayso("approve", waiting[0]["id"])
+    return finish(asking)[0] == 0
+
+
+def test_a_new_rule_holds_at_once_and_goes_again(daemon, finish):
+    assert runs_date(daemon, finish)
+    write(daemon, DENY_DATE)
+    told = daemon.json("reload")
+    assert told["ok"]
+    assert [change["key"] for change in told["atOnce"]] == ["tools.exec.deny"]
+    assert not runs_date(daemon, finish)
+    write(daemon, "")
+    assert "in force" in daemon.sayso("reload").stdout
+    assert runs_date(daemon, finish)
+
+
+def test_a_question_that_waits_is_decided_again_before_it_starts(daemon, finish):
+    asking = daemon.ask("--", "date")
+    (request,) = daemon.pending()
+    write(daemon, DENY_DATE)
+    daemon.sayso("reload")
+    daemon.sayso("approve", request["id"])
+    status, _, err = finish(asking)
+    assert status == 77
+    assert "deny rule" in err
+    assert "denied by" not in err
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("tools: {exec: {sekurity: full}}\n", "sekurity"),
+        ("tools: [\n", "overlay.yaml"),
+        ("tools: {profile: godmode}\n", "godmode"),
+        ("approvals: {exec: {mode: both, targets: [{channel: telegram, to: 'user:x'}]}}\n", "targets[0]"),
+    ],
+    ids=["unknown-key", "no-yaml", "unknown-profile", "no-place"],
+)
+def test_a_bad_configuration_changes_nothing_and_names_the_fault(daemon, finish, text, named):
+    write(daemon, DENY_DATE + text if not text.startswith("tools") else text)
+    told = daemon.json("reload", status=78)
+    assert not told["ok"]
+    assert named in " ".join(told["problems"])
+    assert runs_date(daemon, finish)
+    assert "config.refused" in daemon.sayso("audit", "tail").stdout
+
+
+def test_what_waits_for_a_restart_is_told_and_does_not_hold_by_halves(daemon):
+    write(daemon, "channels: {web: {port: 1}}\noperator: {local: 'off'}\n")
+    told = daemon.json("reload")
+    later = {change["key"] for change in told["atRestart"]}
+    assert "operator.local" in later
+    assert daemon.json("status")["running"] == 0
+
+
+def test_sighup_reads_it_again_too(daemon, finish):
+    write(daemon, DENY_DATE)
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "read again" in daemon.log.read_text())
+    assert not runs_date(daemon, finish)
+    assert daemon.stop() == 0
