@@ -24,7 +24,7 @@ def test_the_workspaces_of_no_account_lie_in_the_state_that_nothing_may_touch(is
 def test_a_workspace_root_that_meets_the_state_is_refused_and_named(tmp_path, below):
     home = tmp_path / "state"
     home.mkdir()
-    with pytest.raises(ConfigError, match="sandboxing.workspaceRoot"):
+    with pytest.raises(ConfigError, match=r"sandboxing\.workspaceRoot"):
         found(home, sandboxing={"workspaceRoot": f"{home}{below}"})
 
 
