@@ -196,7 +196,8 @@ class Gate:
         why = f"it was approved, but by now {verdict.decision.reason}"
         if changed:
             why = str(BindingMismatch(changed))
-        refusal = lifecycle.mismatched(request, why, self._clock.now())
+        rule = None if changed else verdict.decision.rule
+        refusal = lifecycle.mismatched(request, why, self._clock.now(), rule)
         await self._ledger.commit(refusal)
         return outcome_of(await self._store.request(request.id) or refusal.request)
 

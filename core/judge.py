@@ -31,6 +31,7 @@ from core.model.session import SessionKey
 from core.model.standing import Remembered
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
+from core.policy.decide import refuse_owner_only
 from core.policy.names import normalise
 from core.policy.pipeline import resolve
 from core.policy.registry import NONE, Plugins
@@ -147,7 +148,8 @@ class Judge:
 
         Only a standing permission makes the answer milder: from a question to a yes, never from a no.
         """
-        trace: list[Decision] = [case.tool]
+        owners = refuse_owner_only(self.config, case.call.agent, case.call.tool)
+        trace: list[Decision] = [case.tool, *([owners] if owners else [])]
         judgement: ExecJudgement | None = None
         if case.facts is not None and case.policy is not None:
             judgement = decide(
