@@ -182,11 +182,18 @@ class Gate:
         beyond_waiting = tuple(state for state in State if state is not State.WAITING)
         request = await self._ledger.until(request_id, *beyond_waiting)
         if request.kind is RequestKind.ASK:
-            return outcome_of(request)
+            return await self._handed_over(request)
         if request.state is State.APPROVED:
             case, verdict = await self.consider(request.call)
             return await self._start(request, case, verdict, observer)
         return await self._until_ended(request.id, observer)
+
+    async def _handed_over(self, request: Request) -> Outcome:
+        """Give the answer to its asker; one that its own program carries out is used up by that."""
+        if request.state is not State.APPROVED or request.placement is not Placement.CLIENT:
+            return outcome_of(request)
+        await self._ledger.commit(lifecycle.used(request, self._clock.now()))
+        return outcome_of(await self._store.request(request.id) or request)
 
     async def _start(self, request: Request, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
         """Check policy, placement and binding again, then use up the grant and run."""
