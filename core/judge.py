@@ -18,9 +18,10 @@ from core.arguments.surroundings import Surroundings, surroundings_of
 from core.config import Config
 from core.elevated.placement import Placed, place
 from core.execsec.allowlist import runs_anything
-from core.execsec.decide import ExecJudgement, decide, fallback_allows
+from core.execsec.decide import ExecJudgement, decide, fallback_allows, together
 from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
+from core.execsec.tighten import stated_by, tightened
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, FileIdentity, Placement
@@ -29,6 +30,7 @@ from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, Workspac
 from core.model.principal import Claims
 from core.model.session import SessionKey
 from core.model.standing import Remembered
+from core.model.tightening import NOTHING_TIGHTER, Tightening
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
 from core.policy.decide import refuse_owner_only
@@ -152,14 +154,7 @@ class Judge:
         trace: list[Decision] = [case.tool, *([owners] if owners else [])]
         judgement: ExecJudgement | None = None
         if case.facts is not None and case.policy is not None:
-            judgement = decide(
-                case.facts,
-                case.policy,
-                _counting(remembered.learned, case.bound),
-                case.placed.placement,
-                env=case.bound.env,
-                seen_before=remembered.seen_before,
-            )
+            judgement = self._judged(case, case.facts, case.policy, remembered)
             trace += judgement.decisions
         if case.policy is not None or case.problem is not None:
             trace.append(case.placed.decision)
@@ -179,20 +174,43 @@ class Judge:
             _kept_in_check(judgement.always, case.bound) if judgement else AlwaysOffer(),
             remembered.permission.id if permitted and remembered.permission else None,
             case.arguments.constraints,
+            judgement.entries if judgement else (),
         )
 
-    def fallback_allows(self, case: Case, learned: Sequence[AllowlistEntry]) -> bool:
+    def _judged(
+        self, case: Case, facts: CommandFacts, policy: ExecPolicy, remembered: Remembered
+    ) -> ExecJudgement:
+        """Judge under the configured policy, and under each that is stated beside it."""
+        judgements = [
+            decide(
+                facts,
+                each,
+                _counting(remembered.learned, case.bound),
+                case.placed.placement,
+                env=case.bound.env,
+                seen_before=remembered.seen_before,
+            )
+            for each in (policy, *self._beside(policy, case.call, remembered.tightening))
+        ]
+        return together(judgements)
+
+    def _beside(self, policy: ExecPolicy, call: ToolCall, document: Tightening) -> tuple[ExecPolicy, ...]:
+        stated = (document, stated_by(call))
+        return tuple(found for by in stated if by != NOTHING_TIGHTER and (found := tightened(policy, by)))
+
+    def fallback_allows(
+        self, case: Case, learned: Sequence[AllowlistEntry], document: Tightening = NOTHING_TIGHTER
+    ) -> bool:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
             return False
         if {case.tool.effect, case.placed.decision.effect} != {Effect.ALLOW}:
             return False
-        return fallback_allows(
-            case.facts,
-            case.policy,
-            _counting(learned, case.bound),
-            case.placed.placement,
-            case.bound.env,
+        return all(
+            fallback_allows(
+                case.facts, each, _counting(learned, case.bound), case.placed.placement, case.bound.env
+            )
+            for each in (case.policy, *self._beside(case.policy, case.call, document))
         )
 
     def _tools(self, identity: ToolIdentity) -> ToolSet:
