@@ -153,7 +153,7 @@ class AllowlistDesk(Protocol):
         """List what is written in the configuration, then what is kept; {entries, settings}.
 
         An entry is {id, pattern, args, argPattern, words, placement, realPath, sha256, agent, source, where,
-        by, at, request, lastUsedAt, lastUsedCommand, lastResolvedPath}; those of the configuration have no id.
+        by, at, request, lastUsedAt, lastUsedCommand, lastResolvedPath}; written ones have no id.
         """
         ...
 

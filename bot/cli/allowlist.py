@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 from bot.cli import exits
 from bot.cli.operator import ask
@@ -156,12 +157,9 @@ def _export(arguments: list[str]) -> int:
 
 
 def _write(path: str, text: str) -> None:
-    import os  # noqa: PLC0415 - only where there is a file
-
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     try:
-        with open(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(text)
+        Path(path).touch(mode=0o600, exist_ok=False)
+        Path(path).write_text(text, "utf-8")
     except OSError as error:
         why = "is there already; name a new one" if isinstance(error, FileExistsError) else error.strerror
         raise exits.UsageError(f"allowlist export: {path} {why}", "allowlist export") from None
@@ -180,20 +178,16 @@ def _import(arguments: list[str]) -> int:
         put_json(answer)
         return exits.OK
     print(
-        f"{len(answer['added'])} added, {len(answer['removed'])} removed, {answer['unchanged']} there already; "
-        "settings of the file count where they are stricter than the configuration"
+        f"{len(answer['added'])} added, {len(answer['removed'])} removed, {answer['unchanged']} there already"
     )
+    print("settings of the file count where they are stricter than the configuration")
     _print_notes(answer)
     return exits.OK
 
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        if path == "-":
-            text = sys.stdin.read()
-        else:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
+        text = sys.stdin.read() if path == "-" else Path(path).read_text("utf-8")
         document = json.loads(text, object_pairs_hook=_each_once)
     except OSError as error:
         raise exits.UsageError(f"allowlist import: {path}: {error.strerror}", "allowlist import") from None
