@@ -28,7 +28,9 @@ def tightened(policy: ExecPolicy, by: Tightening) -> ExecPolicy | None:
     fallback = _stated(AskFallback, by.ask_fallback, policy.ask_fallback)
     if (security, ask, fallback) == (policy.security, policy.ask, policy.ask_fallback):
         return None
-    _note(sources, "security", by.security if security is not policy.security else None)
+    if security is not policy.security:
+        _note(sources, "security", by.security)
+        _note(sources, "ask", by.security)
     _note(sources, "ask", by.ask)
     _note(sources, "ask_fallback", by.ask_fallback)
     return replace(policy, security=security, ask=ask, ask_fallback=fallback, sources=sources)
