@@ -21,7 +21,7 @@ from core.execsec.allowlist import runs_anything
 from core.execsec.decide import ExecJudgement, decide, fallback_allows, together
 from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
-from core.execsec.tighten import stated_by, tightened
+from core.execsec.tighten import in_force
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, FileIdentity, Placement
@@ -171,8 +171,8 @@ class Judge:
             case.placed.placement,
             case.facts,
             judgement.satisfied_by if judgement else (),
-            _kept_in_check(judgement.always, case.bound) if judgement else AlwaysOffer(),
-            remembered.permission.id if permitted and remembered.permission else None,
+            _offered(judgement.always, case) if judgement else AlwaysOffer(),
+            remembered.permission if permitted else None,
             case.arguments.constraints,
             judgement.entries if judgement else (),
         )
@@ -190,13 +190,9 @@ class Judge:
                 env=case.bound.env,
                 seen_before=remembered.seen_before,
             )
-            for each in (policy, *self._beside(policy, case.call, remembered.tightening))
+            for each in in_force(policy, case.call, remembered.tightening)
         ]
         return together(judgements)
-
-    def _beside(self, policy: ExecPolicy, call: ToolCall, document: Tightening) -> tuple[ExecPolicy, ...]:
-        stated = (document, stated_by(call))
-        return tuple(found for by in stated if by != NOTHING_TIGHTER and (found := tightened(policy, by)))
 
     def fallback_allows(
         self, case: Case, learned: Sequence[AllowlistEntry], document: Tightening = NOTHING_TIGHTER
@@ -204,13 +200,14 @@ class Judge:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
             return False
-        if {case.tool.effect, case.placed.decision.effect} != {Effect.ALLOW}:
+        others = (case.tool, case.placed.decision, *case.arguments.decisions)
+        if any(decision.effect is not Effect.ALLOW for decision in others):
             return False
         return all(
             fallback_allows(
                 case.facts, each, _counting(learned, case.bound), case.placed.placement, case.bound.env
             )
-            for each in (case.policy, *self._beside(case.policy, case.call, document))
+            for each in in_force(case.policy, case.call, document)
         )
 
     def _tools(self, identity: ToolIdentity) -> ToolSet:
@@ -353,9 +350,12 @@ def _counting(learned: Sequence[AllowlistEntry], bound: BoundCommand) -> Sequenc
     return tuple(entry for entry in learned if not entry.learned)
 
 
-def _kept_in_check(always: AlwaysOffer, bound: BoundCommand) -> AlwaysOffer:
-    """Withhold Always where others can change a script that it runs: entries pin programs only."""
-    changeable = _changeable_script(bound)
+def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
+    """Withhold Always where it would not hold: another rule asks, or others can change a script it runs."""
+    asks = next((each for each in case.arguments.decisions if each.effect is Effect.ASK), None)
+    if asks is not None:
+        return AlwaysOffer(why=f"{asks.reason}, so remembering would change nothing")
+    changeable = _changeable_script(case.bound)
     if changeable is None or not always.entries:
         return always
     return AlwaysOffer(why=f"never remembered: {changeable} is run by it and can be changed by others")
@@ -378,4 +378,4 @@ def _command_from(call: ToolCall) -> CommandText | None:
 
 
 def _canonical_call(call: ToolCall) -> str:
-    return f"{call.tool} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"
+    return f"{normalise(call.tool)} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"

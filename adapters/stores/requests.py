@@ -11,7 +11,7 @@ from adapters.stores.learned import keep_learned
 from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
-from adapters.stores.standing import forbid, permit, use_permission
+from adapters.stores.standing import forbid, permission_counts, permit, use_permission
 from core.errors import StoreError
 from core.model.request import Change, Request, State
 
@@ -101,7 +101,10 @@ def _consume(connection: sqlite3.Connection, change: Change) -> bool:
     if change.consume_grant_at is None:
         return True
     request = change.request
-    values = {"id": request.id, "binding": request.binding.digest, "at": change.consume_grant_at}
+    at = change.consume_grant_at
+    if request.permission and not change.insert and not permission_counts(connection, request, at):
+        return False
+    values = {"id": request.id, "binding": request.binding.digest, "at": at}
     return connection.execute(_CONSUME, values).rowcount == 1
 
 

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from core.config import AskFallback, AskMode, ExecSecurity
 from core.execsec.policy import ExecPolicy
 from core.model.call import ToolCall
-from core.model.tightening import REQUEST, Stated, Tightening
+from core.model.tightening import NOTHING_TIGHTER, REQUEST, Stated, Tightening
 
 Mode = TypeVar("Mode", ExecSecurity, AskMode, AskFallback)
 
@@ -36,8 +36,13 @@ def tightened(policy: ExecPolicy, by: Tightening) -> ExecPolicy | None:
     return replace(policy, security=security, ask=ask, ask_fallback=fallback, sources=sources)
 
 
-def stated_by(call: ToolCall) -> Tightening:
-    """Tell what a request asks to hold for itself."""
+def in_force(policy: ExecPolicy, call: ToolCall, document: Tightening) -> tuple[ExecPolicy, ...]:
+    """Return the configured policy first, then each that the document or the request puts beside it."""
+    stated = (by for by in (document, _stated_by(call)) if by != NOTHING_TIGHTER)
+    return (policy, *(found for by in stated if (found := tightened(policy, by))))
+
+
+def _stated_by(call: ToolCall) -> Tightening:
 
     def stated(value: str | None) -> Stated | None:
         return Stated(value, REQUEST) if value is not None else None
