@@ -83,6 +83,12 @@ def call_of(row: Row) -> ToolCall:
     return ToolCall(row.tool or EXEC, session, claims, command, row.args, row.elevated, row.cwd, **stricter)
 
 
+def listed_segments(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the parts of an answer that an entry admits, whose `source` may have a place in a file."""
+    segments = (answer.get("facts") or {}).get("segments") or ()
+    return [segment for segment in segments if segment["source"]]
+
+
 def explain(
     judge: Judge, row: Row, case: Case | None = None, remembered: Remembered = _NOTHING
 ) -> dict[str, Any]:

@@ -68,12 +68,8 @@ class SqliteAllowlist(Part):
         """Return all entries, oldest first, and the settings, as of one moment."""
 
         def work(connection: sqlite3.Connection) -> ExecApprovals:
-            connection.execute("BEGIN")
-            try:
-                entries = tuple(map(_kept, connection.execute(_ALL)))
-                return ExecApprovals(_revision(connection), kept_settings(connection), entries)
-            finally:
-                connection.execute("ROLLBACK")
+            entries = tuple(map(_kept, connection.execute(_ALL)))
+            return ExecApprovals(_revision(connection), kept_settings(connection), entries)
 
         return await self._database.read(work)
 
