@@ -1,7 +1,7 @@
 """What every Store keeps and promises.
 
-That is: RequestStore, StandingStore, SessionStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore and
-LockStore.
+That is: RequestStore, StandingStore, SessionStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore
+and LockStore.
 """
 
 from __future__ import annotations
