@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import Final
 
 from core.model.command import Segment
@@ -45,17 +44,10 @@ def reads_program_from_stdin(segment: Segment) -> bool:
     if not found:
         return False
     arguments = segment.argv[1:]
-    if found & SHELLS and _short_cluster(_options(arguments), "s"):
-        return True
     operands = [argument for argument in arguments if not argument.startswith("-")]
     asks_only = bool(arguments) and set(arguments) <= {"--version", "-V", "-v", "--help", "-h"}
-    evaluates = _evaluates(segment, found)
+    evaluates = _evaluates(segment, found) and not (found & SHELLS and _short_cluster(arguments, "s"))
     return not asks_only and not evaluates and (not operands or bool(_STDIN & set(arguments)))
-
-
-def _options(arguments: tuple[str, ...]) -> tuple[str, ...]:
-    """Give what stands before the first operand."""
-    return tuple(takewhile(lambda argument: argument[:1] in {"-", "+"} and argument != "-", arguments))
 
 
 def _evaluates(segment: Segment, found: frozenset[str]) -> bool:
