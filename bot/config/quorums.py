@@ -20,8 +20,9 @@ def quorum_doubts(config: Config) -> Iterator[str]:
         if required > max(1, len(able)):
             named = ", ".join(sorted(able)) or "nobody"
             yield (
-                f"{path}: {required} different people must say yes, and of those under people only {named} could "
-                "(an id counts where its channel is on and an approver names it); what is asked there is denied"
+                f"{path}: {required} different people must say yes, and of those under people only {named} "
+                "could, because their channel is on and an approver names them; unless sayso pair lets in "
+                "others of them, what is asked there is denied"
             )
 
 
