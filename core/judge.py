@@ -176,8 +176,8 @@ class Judge:
             case.placed.placement,
             case.facts,
             judgement.satisfied_by if judgement else (),
-            _kept_in_check(judgement.always, case.bound) if judgement else AlwaysOffer(),
-            remembered.permission.id if permitted and remembered.permission else None,
+            _offered(judgement.always, case) if judgement else AlwaysOffer(),
+            remembered.permission if permitted else None,
             case.arguments.constraints,
         )
 
@@ -185,7 +185,8 @@ class Judge:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
             return False
-        if {case.tool.effect, case.placed.decision.effect} != {Effect.ALLOW}:
+        others = (case.tool, case.placed.decision, *case.arguments.decisions)
+        if any(decision.effect is not Effect.ALLOW for decision in others):
             return False
         return fallback_allows(
             case.facts,
@@ -335,9 +336,12 @@ def _counting(learned: Sequence[AllowlistEntry], bound: BoundCommand) -> Sequenc
     return tuple(entry for entry in learned if not entry.learned)
 
 
-def _kept_in_check(always: AlwaysOffer, bound: BoundCommand) -> AlwaysOffer:
-    """Withhold Always where others can change a script that it runs: entries pin programs only."""
-    changeable = _changeable_script(bound)
+def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
+    """Withhold Always where it would not hold: another rule asks, or others can change a script it runs."""
+    asks = next((each for each in case.arguments.decisions if each.effect is Effect.ASK), None)
+    if asks is not None:
+        return AlwaysOffer(why=f"{asks.reason}, so remembering would change nothing")
+    changeable = _changeable_script(case.bound)
     if changeable is None or not always.entries:
         return always
     return AlwaysOffer(why=f"never remembered: {changeable} is run by it and can be changed by others")
@@ -360,4 +364,4 @@ def _command_from(call: ToolCall) -> CommandText | None:
 
 
 def _canonical_call(call: ToolCall) -> str:
-    return f"{call.tool} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"
+    return f"{normalise(call.tool)} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"

@@ -19,6 +19,7 @@ from typing import Any
 from core.approvals.quorum import Scope
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import LOCAL_CHANNELS
+from core.model.command import Placement
 from core.model.notice import Notice, NoticeKind
 from core.model.plan import RunResult, RunStatus
 from core.model.request import (
@@ -67,12 +68,18 @@ def asked(request: Request, now: int, remind_at: int | None = None) -> Change:
 
 
 def allowed(request: Request, now: int) -> Change:
-    """Keep a call that policy allows; where it runs here, its grant is issued and used in the same step."""
+    """Keep a call that policy allows; where it runs here, its grant is issued and used in the same step.
+
+    Where the asker's own program carries it out, the answer is taken with this very step.
+    """
     created = _event(request, now, "request.created", _agent(request), _admission(request))
     by_rule = {"rule": request.verdict.get("rule"), "permission": request.permission}
     yes = _event(request, now, "request.allowed", BY_POLICY, by_rule)
     grant = _grant(request, now)
     resolution = Resolution("allowed-by-permission" if request.permission else "allowed-by-policy", now)
+    if request.kind is RequestKind.ASK and request.placement is Placement.CLIENT:
+        taken = replace(request, state=State.USED, resolution=resolution, ended_at=now)
+        return Change(taken, insert=True, events=(created, yes))
     if request.kind is RequestKind.ASK:
         answered = replace(request, state=State.APPROVED, resolution=resolution)
         return Change(answered, insert=True, issue_grant=grant, events=(created, yes))

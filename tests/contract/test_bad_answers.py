@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 
 from adapters.stores.sqlite import open_store
+from core.approvals import commands
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
 from core.approvals.service import Approvals
@@ -146,3 +147,10 @@ def test_the_longest_reason_that_a_line_of_the_socket_can_hold_becomes_one_short
     reason = fits.review(ALICE).reason
     assert len(reason) < 600
     assert "\n" not in reason
+
+
+def test_a_reason_of_ten_megabytes_in_a_chat_becomes_one_short_line():
+    command = commands.parse("/deny 12345678 " + "because\n" * 1_300_000)
+    assert isinstance(command, commands.Deny)
+    assert len(command.reason) < 600
+    assert "\n" not in command.reason
