@@ -17,7 +17,7 @@ from typing import Any
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
-from core.approvals.service import NO_ROUTE, Approvals, overruled
+from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
 from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
@@ -182,8 +182,9 @@ class Gate:
         return await self._follow(asked.request_id, observer)
 
     async def _put_to_people(self, request: Request) -> Outcome:
-        if not self._approvals.routes(request):
-            return await self._overrule(request, NO_ROUTE)
+        unanswerable = self._approvals.unanswerable(request)
+        if unanswerable is not None:
+            return await self._overrule(request, unanswerable)
         asked = await self._approvals.ask(request)
         return outcome_of(asked) if asked else await self._barred(request)
 
