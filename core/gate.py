@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -38,6 +39,7 @@ from core.shell.render import run_argv
 log = logging.getLogger(__name__)
 
 MIN_PREFIX = 8
+LOOKED_AT_ONCE = 2
 
 Locate = Callable[[str], str | None]
 
@@ -70,6 +72,8 @@ class Gate:
         self._runners = runners
         self._clock = clock
         self._locate = locate
+        # What one agent asks about takes long in places; it must not take every thread that looks.
+        self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(LOOKED_AT_ONCE))
 
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome."""
@@ -139,7 +143,7 @@ class Gate:
 
     async def _look(self, judge: Judge, call: ToolCall) -> Case:
         try:
-            async with asyncio.timeout(self.looking_deadline_s):
+            async with asyncio.timeout(self.looking_deadline_s), self._turns[call.agent]:
                 return await asyncio.to_thread(judge.examine, call)
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
