@@ -32,6 +32,7 @@ _VERB_IN_TEXT: Final = re.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OP
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
 _HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
+_SEPARATOR: Final = re.compile(r"[=:@,]")
 _GLOBS: Final = frozenset("*?[{")
 _CACHE = 1024
 
@@ -83,7 +84,7 @@ def _reaches(text: str, path: str, cwd: str | None, home: str) -> bool:
 def _pieces(text: str) -> Iterator[str]:
     """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or a short option."""
     yield text
-    yield from re.split(r"[=:@,]", text)[1:]
+    yield from _SEPARATOR.split(text)[1:]
     if text[:1] == "-" and "/" in text:
         yield text[text.index("/") :]
 
@@ -91,11 +92,11 @@ def _pieces(text: str) -> Iterator[str]:
 def _names(piece: str, path: str, cwd: str | None, home: str) -> bool:
     if not piece:
         return False
-    expanded = _HOME_VARIABLE.sub(lambda _: home, piece) if home else piece
+    expanded = _HOME_VARIABLE.sub(lambda _: home, piece) if home and piece[0] in "~$" else piece
     if not expanded.startswith("/") and cwd is None:
         return False
     full = posixpath.normpath(posixpath.join(cwd or "/", expanded))
-    return _is_below(full, path) or (bool(_GLOBS & set(piece)) and _glob_reaches(full, path))
+    return _is_below(full, path) or (not _GLOBS.isdisjoint(piece) and _glob_reaches(full, path))
 
 
 def _glob_reaches(pattern: str, path: str) -> bool:
@@ -106,7 +107,7 @@ def _glob_reaches(pattern: str, path: str) -> bool:
 
 
 def _is_below(place: str, path: str) -> bool:
-    return place == path or place.startswith(path.rstrip("/") + "/")
+    return place.startswith(path) and (place == path or place.startswith(path.rstrip("/") + "/"))
 
 
 def _mentions(text: str, path: str) -> bool:
@@ -126,9 +127,11 @@ def _is_operator_verb(segment: Segment) -> bool:
     if _OWN in names(segment) and _asks_verb(arguments[1:]):
         return True
     for index, argument in enumerate(arguments):
-        if posixpath.basename(argument) == _OWN and _asks_verb(arguments[index + 1 :]) and _carries(segment):
+        if _OWN in argument and posixpath.basename(argument) == _OWN and _asks_verb(arguments[index + 1 :]) and _carries(segment):
             return True
-    return inline_code(segment) and any(_VERB_IN_TEXT.search(argument) for argument in arguments)
+    return any(_OWN in argument and _VERB_IN_TEXT.search(argument) for argument in arguments) and inline_code(
+        segment
+    )
 
 
 def _carries(segment: Segment) -> bool:

@@ -66,6 +66,8 @@ class Analysis:
 
     def _simple(self, command: SimpleCommand, cwd: str | None, depth: int) -> Rendered:
         rendered = self._body(command, cwd, depth)
+        if not command.assignments and not command.redirections:
+            return rendered
         text = render.command(command.assignments, rendered.text, command.redirections)
         extra = tuple(command.assignments)
         redirections = tuple(command.redirections)
@@ -206,7 +208,7 @@ def _is_system(executable: Executable) -> bool:
 
 
 def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:
-    return (*segments[:-1], replace(segments[-1], operator=operator))
+    return (*segments[:-1], replace(segments[-1], operator=operator)) if operator else segments
 
 
 def _carried(
