@@ -40,6 +40,7 @@ log = logging.getLogger(__name__)
 
 MIN_PREFIX = 8
 LOOKED_AT_ONCE = 2
+LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
 
 Locate = Callable[[str], str | None]
 
@@ -132,6 +133,8 @@ class Gate:
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
             log.warning("%s", warning)
+        if case.facts is not None and len(case.facts.text) > LARGE:
+            return case, await asyncio.to_thread(judge.verdict, case, remembered)
         return case, judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:

@@ -28,7 +28,7 @@ OPERATOR_VERBS: Final = word_list(
     """
 )
 _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending history show policy")
-_VERB_IN_TEXT: Final = re.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
+_VERB_IN_TEXT: Final = re2.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
 _HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
@@ -48,7 +48,8 @@ def denied(facts: CommandFacts, policy: ExecPolicy) -> Decision | None:
     return next((d for d in (_by_operator(facts, pattern) for pattern in policy.deny) if d), None)
 
 
-def _text_denied(text: str, policy: ExecPolicy) -> Decision | None:
+def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
+    text = asked.encode("utf-8", "replace").decode("utf-8")  # halves of characters cannot be searched
     for path in policy.protected_paths:
         if _mentions(text, path) or _STATE_VARIABLE.search(text):
             return _state(path)
@@ -127,7 +128,12 @@ def _is_operator_verb(segment: Segment) -> bool:
     if _OWN in names(segment) and _asks_verb(arguments[1:]):
         return True
     for index, argument in enumerate(arguments):
-        if _OWN in argument and posixpath.basename(argument) == _OWN and _asks_verb(arguments[index + 1 :]) and _carries(segment):
+        if (
+            _OWN in argument
+            and posixpath.basename(argument) == _OWN
+            and _asks_verb(arguments[index + 1 :])
+            and _carries(segment)
+        ):
             return True
     return any(_OWN in argument and _VERB_IN_TEXT.search(argument) for argument in arguments) and inline_code(
         segment

@@ -37,7 +37,7 @@ def forbidden_character(text: str) -> Refusal | None:
     if _PLAIN.fullmatch(text) or (_BLANKS.sub("", text).isprintable() and not _UNSEEN.search(text)):
         return None
     for index, char in enumerate(text):
-        found = None if " " <= char <= "~" else _why(char)
+        found = None if char.isprintable() and not _UNSEEN.match(char) else _why(char)
         if found:
             construct, words = found
             return Refusal(construct, index, f"character {index + 1} (U+{ord(char):04X}) is {words}")

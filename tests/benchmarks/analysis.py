@@ -56,7 +56,9 @@ def _evaluations(parse: Parse) -> list[Figure]:
         Figure("evaluations, fast path", "per s", _rates(evaluate, fast), at_least=10_000),
         Figure("evaluations, by the grammar", "per s", _rates(evaluate, grammar), at_least=1_000),
         Figure("evaluations, the whole list", "per s", _rates(evaluate, LINES), at_least=3_000),
-        Figure("one evaluation, slowest of a hundred", "ms", [sorted(each)[len(each) * 99 // 100]], at_most=4),
+        Figure(
+            "one evaluation, slowest of a hundred", "ms", [sorted(each)[len(each) * 99 // 100]], at_most=4
+        ),
     ]
 
 
