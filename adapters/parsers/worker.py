@@ -20,6 +20,7 @@ _COLLECTING: Final = 64  # lines between collections of garbage, which in the mi
 def main() -> None:
     """Answer line after line until there are no more."""
     _confine()
+    parse_by_grammar("warm up")
     gc.freeze()
     gc.disable()
     _write(READY)

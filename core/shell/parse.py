@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
-import bashlex
-
 from core.shell.assemble import SimpleCommand, assemble
 from core.shell.plain import plain_tokens
 from core.shell.scan import Kind, Refused, Token, scan
@@ -60,6 +58,8 @@ def _confirm(text: str, tokens: Sequence[Token]) -> None:
 
 
 def _grammar(text: str) -> list[_Found]:
+    import bashlex  # noqa: PLC0415 - it works out its tables for 0.2 s, and plain lines do without
+
     try:
         return [found for tree in bashlex.parse(text) for found in _flatten(tree)]
     except Refused:
