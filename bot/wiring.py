@@ -12,6 +12,7 @@ from typing import Any
 
 from adapters.channels.web.adapter import WebChannel
 from adapters.ingress.unix_socket import UnixSocketIngress
+from adapters.parsers.pool import ParserPool
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
@@ -90,12 +91,14 @@ async def assemble(
     credentials = await _credentials(loaded, store, clock, home)
     names = SystemNameResolver()
     stack.callback(names.close)
+    parsers = stack.enter_context(ParserPool())
+    parsers.start()
 
     def config() -> Config:
         return live.config()
 
     registrar = Registrar(config, store, clock)
-    live = Live(loaded, read, _judges(home, names, registrar), store, clock)
+    live = Live(loaded, read, _judges(home, names, registrar, parsers), store, clock)
     permissions = Permissions(store, clock, loaded.secrets)
     channels = registry.channels(loaded.config, store, permissions, clock)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
@@ -126,13 +129,15 @@ async def assemble(
     return Ready(socket, page.address if page else None, live.reload)
 
 
-def _judges(home: Home, names: NameResolver, registrar: Registrar) -> Callable[[LoadedConfig], Judge]:
+def _judges(
+    home: Home, names: NameResolver, registrar: Registrar, parsers: ParserPool
+) -> Callable[[LoadedConfig], Judge]:
     resolver = FilesystemResolver()
 
     def judge_of(loaded: LoadedConfig) -> Judge:
         registry.check_targets(loaded.config)
         site = survey(loaded.config, home.path, loaded.protected_paths)
-        return Judge(loaded.config, site, resolver, names, registrar.plugins)
+        return Judge(loaded.config, site, resolver, names, registrar.plugins, parsers.parse)
 
     return judge_of
 
