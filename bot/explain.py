@@ -12,7 +12,7 @@ from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from bot.config import LoadedConfig, merge
 from bot.site import survey
-from core.explain import explain, read_row
+from core.explain import explain, listed_segments, read_row
 from core.judge import Judge
 
 KEPT_JUDGES = 64
@@ -35,7 +35,7 @@ class Explainer:
         asked = read_row(row)
         loaded = merge(self._loaded, asked.config) if asked.config else self._loaded
         answer = explain(self._judge(loaded), asked)
-        for told in answer["trace"]:
+        for told in (*answer["trace"], *listed_segments(answer)):
             told["where"] = loaded.where(str(told["source"]))
         return {**answer, "where": loaded.where(str(answer["source"]))}
 

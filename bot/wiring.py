@@ -35,6 +35,7 @@ from core.approvals import lifecycle
 from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
+from core.approvals.entries import AllowlistEntries, Surroundings
 from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.pairing import Pairing
@@ -122,7 +123,9 @@ async def assemble(
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
     await _watch_over(stack, people, gate, store, clock)
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
-    desks = OperatorDesks(console, permissions, people.pairing, registrar)
+    around = Surroundings(config, live.where, str(socket), loaded.secrets)
+    entries = AllowlistEntries(store, clock, around)
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)

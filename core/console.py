@@ -16,7 +16,7 @@ from core.approvals.service import Approvals
 from core.audit import verify
 from core.credentials import Credentials
 from core.errors import RequestError, UnknownRequest
-from core.explain import call_of, explain, read_row
+from core.explain import call_of, explain, listed_segments, read_row
 from core.judge import Judge
 from core.model.principal import Reviewer
 from core.model.request import (
@@ -243,6 +243,8 @@ class OperatorConsole:
     def _located(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Add to each row of the trace where its rule is written."""
         rows = [{**row, "where": self._daemon.where(row["source"])} for row in answer["trace"]]
+        for segment in listed_segments(answer):
+            segment["where"] = self._daemon.where(segment["source"])
         return {**answer, "trace": rows}
 
     async def _find(self, prefix: str) -> Request:

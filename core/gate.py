@@ -93,7 +93,7 @@ class Gate:
             return await self._refuse(request)
         if verdict.effect is Effect.ASK:
             return await self._ask_and_follow(request, observer)
-        return await self._run(lifecycle.allowed(request, self._clock.now()), case, observer)
+        return await self._run(lifecycle.allowed(request, self._clock.now()), case, verdict, observer)
 
     async def ask(self, call: ToolCall, peer: PeerCredentials | None) -> Outcome:
         """Decide without running: allowed, denied, or pending with the id to wait for."""
@@ -106,6 +106,7 @@ class Gate:
         change = lifecycle.allowed(request, self._clock.now())
         if not await self._ledger.commit(change):
             return await self._barred(request)
+        await self._note_uses(verdict)
         return outcome_of(change.request)
 
     async def wait(self, agent: str, request_id: str, observer: RunObserver) -> Outcome:
@@ -153,7 +154,9 @@ class Gate:
         case, verdict = await self.consider(request.call, judge)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        return judge.fallback_allows(case, await self._store.learned(request.call.agent))
+        agent, digest, now = request.call.agent, case.binding.digest, self._clock.now()
+        kept = await self._store.remembered(agent, digest, now)
+        return judge.fallback_allows(case, kept.learned, kept.tightening)
 
     async def _look(self, judge: Judge, call: ToolCall) -> Case:
         try:
@@ -225,14 +228,14 @@ class Gate:
         objection = _objection(request, case, verdict)
         if objection:
             return await self._stopped(request, objection)
-        return await self._run(lifecycle.started(request, self._clock.now()), case, observer)
+        return await self._run(lifecycle.started(request, self._clock.now()), case, verdict, observer)
 
     async def _stopped(self, request: Request, objection: Objection) -> Outcome:
         refusal = lifecycle.mismatched(request, objection.reason, self._clock.now(), objection.rule)
         await self._ledger.commit(refusal)
         return outcome_of(await self._store.request(request.id) or refusal.request)
 
-    async def _run(self, start: Change, case: Case, observer: RunObserver) -> Outcome:
+    async def _run(self, start: Change, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
         """Record the start and hand the bound command to its runner; whoever comes second only watches."""
         request = start.request
         argv = run_argv(case.facts) if case.facts else ()
@@ -241,7 +244,18 @@ class Gate:
         runner = self._runners[case.placed.placement]
         if not await self._runs.start(start, order, runner, observer) and start.insert:
             return await self._barred(request)
+        await self._note_uses(verdict)
         return await self._until_ended(request.id, observer)
+
+    async def _note_uses(self, verdict: Verdict) -> None:
+        """Note which kept entries admitted what was decided and started; nothing hangs on that."""
+        uses = verdict.uses()
+        if not uses:
+            return
+        try:
+            await self._store.record_uses(uses, self._clock.now())
+        except StoreError as error:
+            log.warning("the use of an allowlist entry is not noted: %s", error)
 
     async def _until_ended(self, request_id: str, observer: RunObserver) -> Outcome:
         with self._runs.watching(request_id, observer):

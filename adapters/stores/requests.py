@@ -7,7 +7,7 @@ import sqlite3
 from typing import Any
 
 from adapters.stores.codec import load_request, request_row, shown_text
-from adapters.stores.learned import keep_entries
+from adapters.stores.learned import keep_learned
 from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
@@ -55,7 +55,7 @@ def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     if not all(step(connection, change) for step in (_put, _review, _use_permission, _issue, _consume)):
         return False
     if change.learn:
-        keep_entries(connection, change.request.id, change.learn.entries)
+        keep_learned(connection, change.request, change.learn.entries)
     if change.permit:
         permit(connection, change.permit)
     if change.forbid:
