@@ -95,8 +95,8 @@ def _targets(leaves: Iterator[_Leaf], *, web: bool, ruled: bool) -> Iterator[Tar
             continue
         if leaf.name is _Name.ADDRESS and not leaf.text.startswith(_BEGINNINGS):
             raise UnclearArgumentError(
-                f"argument {shown(leaf.where)}: {shown(leaf.text)!r} is neither an absolute address nor a path "
-                "that begins with /, ~/ or ./"
+                f"argument {shown(leaf.where)}: {shown(leaf.text)!r} is neither an absolute address nor "
+                "a path that begins with /, ~/ or ./"
             )
         if leaf.name is _Name.UNKNOWN and (not ruled or web) and looks_like_address(leaf.text):
             continue

@@ -52,7 +52,8 @@ _PROSE = (
     | word_list(
         """
     old_string oldString old_str oldText old_text instruction instructions explanation description
-    reason justification detail pages encoding line_range view_range mode edit_mode cell_id cellId cell_type cellType language
+    reason justification detail pages encoding line_range view_range mode edit_mode cell_id cellId
+    cell_type cellType language
     """
     )
 )

@@ -37,7 +37,7 @@ CARRYING = [
     ("image_generate", {"prompt": "/etc/passwd", "image": "{}"}),
     ("image_generate", {"images": ["/srv/none", "{}"]}),
     ("image_generate", {"reference": [{"source": "{}"}]}),
-    ("image_generate", {"image": {"{}": "first"}}),
+    ("image_generate", {"image": {"{}": 1}}),
     ("message", {"action": "send", "to": "alice", "text": "look", "filePath": "{}"}),
     ("message", {"attachments": [{"name": "a.png", "path": "{}"}]}),
     ("message", {"content": [{"type": "image", "image": "{}"}]}),
@@ -75,7 +75,7 @@ def test_a_file_that_a_tool_carries_is_judged_as_it_would_be_by_read(yard, below
     assert ruled(yard, tool, filled(args, below("state/sayso.db"))) == OWN
 
 
-def test_a_relative_path_counts_under_any_name_where_a_rule_exists(yard, below):
+def test_a_relative_path_counts_under_any_name_where_a_rule_exists(yard):
     yard.file("work/secret/key")
     denying = {"read": {"deny": ["./secret/**"]}}
     for args in ({"file": "secret/key"}, {"new": "secret/key"}, {"new": ["a/../secret/key"]}):
