@@ -33,6 +33,7 @@ from core.model.verdict import Verdict
 from core.policy.warnings import ToldWarnings
 from core.ports import Clock, Runner, RunObserver, Store
 from core.runs import Runs
+from core.sessions import Sessions
 from core.shell.render import run_argv
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class Gate:
     ) -> None:
         self._judge = judge
         self._told = ToldWarnings()
+        self._sessions = Sessions(store, clock)
         self._approvals = approvals
         self._ledger = ledger
         self._store = store
@@ -123,12 +125,13 @@ class Gate:
 
     async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
         """Tell an agent what holds for its session."""
-        tools = self._judge().toolset(session, claims)
+        tools = self._judge().toolset(session, await self._sessions.settled(session, claims))
         return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
 
     async def consider(self, call: ToolCall, judge: Judge | None = None) -> tuple[Case, Verdict]:
         """Gather facts and decide, without a trace anywhere."""
         judge = judge or self._judge()
+        call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
         case = await self._look(judge, call)
         now = self._clock.now()
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
