@@ -9,7 +9,8 @@ import secrets
 from core.errors import RequestError
 from core.model.request import AgentRecord, AuditEvent
 from core.model.session import is_agent_id
-from core.ports import Clock, CredentialStore
+from core.ports import Clock
+from core.store_ports import CredentialStore
 
 TOKEN_BYTES = 24
 
