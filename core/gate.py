@@ -126,15 +126,24 @@ class Gate:
         tools = self._judge().toolset(session, claims)
         return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
 
-    async def consider(self, call: ToolCall, judge: Judge | None = None) -> tuple[Case, Verdict]:
-        """Gather facts and decide, without a trace anywhere."""
+    async def consider(
+        self, call: ToolCall, judge: Judge | None = None, *, approved: bool = False
+    ) -> tuple[Case, Verdict]:
+        """Gather facts and decide, without a trace anywhere.
+
+        Host names are looked up only where all else says yes by now, or a question was answered by one.
+        """
         judge = judge or self._judge()
-        case = await self._look(judge, call)
+        case = await self._look(judge, call, look_up=False)
         now = self._clock.now()
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
+        verdict = judge.verdict(case, remembered)
+        if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
+            case = await self._look(judge, call, look_up=True)
+            verdict = judge.verdict(case, remembered)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
             log.warning("%s", warning)
-        return case, judge.verdict(case, remembered)
+        return case, verdict
 
     async def fallback(self, request: Request) -> bool:
         """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
@@ -144,10 +153,10 @@ class Gate:
             return False
         return judge.fallback_allows(case, await self._store.learned(request.call.agent))
 
-    async def _look(self, judge: Judge, call: ToolCall) -> Case:
+    async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
         try:
             async with asyncio.timeout(self.looking_deadline_s):
-                return await asyncio.to_thread(judge.examine, call)
+                return await asyncio.to_thread(judge.examine, call, look_up=look_up)
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
             raise RequestError(why, field="cwd") from None
@@ -199,10 +208,12 @@ class Gate:
         """Give the answer to its asker; one that its own program carries out is used up by that, once."""
         if request.state is not State.APPROVED or request.placement is not Placement.CLIENT:
             return _taken(request) if request.state is State.USED else outcome_of(request)
-        case, verdict = await self.consider(request.call)
+        case, verdict = await self.consider(request.call, approved=True)
         objection = _objection(request, case, verdict)
         if objection:
             return await self._stopped(request, objection)
+        terms = [term.to_json() for term in verdict.constraints]
+        request = replace(request, verdict={**request.verdict, "constraints": terms})
         used = lifecycle.used(request, self._clock.now())
         if await self._ledger.commit(used):
             return outcome_of(used.request)
