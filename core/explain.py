@@ -13,6 +13,7 @@ from core.errors import RequestError
 from core.judge import Case, Judge
 from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
+from core.model.decision import Effect
 from core.model.principal import Claims
 from core.model.session import SessionKey
 from core.model.standing import Remembered
