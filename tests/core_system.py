@@ -162,9 +162,9 @@ def meddled(kept):
 async def make_system(tmp_path, clock, kept):
     made = []
 
-    def make(config=CONFIG, routes=("web",), through=None, resolver=None):
+    def make(config=CONFIG, routes=("web",), through=None, resolver=None, names=None):
         resolver = resolver or FilesystemResolver()
-        made.append(System(through or kept, clock, tmp_path, config, routes, resolver))
+        made.append(System(through or kept, clock, tmp_path, config, routes, resolver, names))
         return made[-1]
 
     yield make

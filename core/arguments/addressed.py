@@ -97,9 +97,9 @@ def _found(args: Mapping[str, Any], texts: frozenset[str] | None) -> Iterator[tu
         if any(name in _LEADING or name.endswith(_ENDINGS) for name in names):
             if value is not None and not isinstance(value, bool):
                 yield path, value
-        elif names[-1] in _WHERE and looks_like_address(value):
-            yield path, value
-        elif texts is not None and path not in texts and _begins_as_address(value):
+            continue
+        anywhere = texts is not None and path not in texts and _begins_as_address(value)
+        if anywhere or (names[-1] in _WHERE and looks_like_address(value)):
             yield path, value
 
 

@@ -159,7 +159,7 @@ def never_counting(config: Config) -> Iterator[str]:
 
 def unknown_channels(config: Config) -> Iterator[str]:
     """Yield a sentence for every chat group of a channel that nothing here is called."""
-    written = [(("groups",), config.groups)]
+    written: list[tuple[Path, Mapping[str, object]]] = [(("groups",), config.groups)]
     written += [(("plugins", plugin, "groups"), own.groups) for plugin, own in config.plugins.items()]
     for path, channels in written:
         for channel in channels:
