@@ -38,6 +38,7 @@ from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.pairing import Pairing
 from core.approvals.permissions import Permissions
+from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -144,7 +145,8 @@ async def _people(
     await pairing.load()
     stack.push_async_callback(pairing.close)
     routing = Routing(live.config, opened, lambda: pairing.paired)
-    approvals = Approvals(ledger, store, clock, routing.routes, secrets)
+    rules = Rulebook(live.config).rules
+    approvals = Approvals(ledger, store, clock, routing.routes, secrets, rules)
     addresses = Addresses(opened, registry.place, routing.named)
     herald = Herald(store, clock, lambda: live.config().approvals.notices, addresses, secrets)
     ledger.on_commit.append(herald.hear)

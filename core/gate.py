@@ -17,7 +17,7 @@ from typing import Any
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
-from core.approvals.service import NO_ROUTE, Approvals, overruled
+from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
 from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
@@ -33,6 +33,7 @@ from core.model.verdict import Verdict
 from core.policy.warnings import ToldWarnings
 from core.ports import Clock, Runner, RunObserver, Store
 from core.runs import Runs
+from core.sessions import Sessions
 from core.shell.render import run_argv
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class Gate:
     ) -> None:
         self._judge = judge
         self._told = ToldWarnings()
+        self._sessions = Sessions(store, clock)
         self._approvals = approvals
         self._ledger = ledger
         self._store = store
@@ -123,7 +125,7 @@ class Gate:
 
     async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
         """Tell an agent what holds for its session."""
-        tools = self._judge().toolset(session, claims)
+        tools = self._judge().toolset(session, await self._sessions.settled(session, claims))
         return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
 
     async def consider(
@@ -134,6 +136,7 @@ class Gate:
         Host names are looked up only where all else says yes by now, or a question was answered by one.
         """
         judge = judge or self._judge()
+        call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
         case = await self._look(judge, call, look_up=False)
         now = self._clock.now()
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
@@ -188,8 +191,9 @@ class Gate:
         return await self._follow(asked.request_id, observer)
 
     async def _put_to_people(self, request: Request) -> Outcome:
-        if not self._approvals.routes(request):
-            return await self._overrule(request, NO_ROUTE)
+        unanswerable = self._approvals.unanswerable(request)
+        if unanswerable is not None:
+            return await self._overrule(request, unanswerable)
         asked = await self._approvals.ask(request)
         return outcome_of(asked) if asked else await self._barred(request)
 

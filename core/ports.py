@@ -142,6 +142,14 @@ class StandingStore(Protocol):
         ...
 
 
+class SessionStore(Protocol):
+    """What is remembered of sessions."""
+
+    async def deepest(self, session: str, depth: int, at: int) -> int:
+        """Note a spawn depth that a session claims; returns the deepest that it ever claimed."""
+        ...
+
+
 class AllowlistStore(Protocol):
     """What "always" left."""
 
@@ -277,6 +285,7 @@ class LockStore(Protocol):
 class Store(
     RequestStore,
     StandingStore,
+    SessionStore,
     AllowlistStore,
     CredentialStore,
     PairingStore,
@@ -314,8 +323,11 @@ class ReviewDesk(Protocol):
         """Take a person's answer; the first valid one wins, later ones are told what stands."""
         ...
 
-    async def card(self, request_id: str) -> Card | None:
-        """Return the card of a kept request."""
+    async def card(self, request_id: str, at: tuple[str, str] | None = None) -> Card | None:
+        """Return the card of a kept request, with what may be answered at this (channel, place).
+
+        Without a place: what may be answered by whoever a login has proven to be the operator.
+        """
         ...
 
     async def waiting(self) -> tuple[Card, ...]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from bot.config.quorums import quorum_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
@@ -40,7 +41,7 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for path in _set_paths(config, pattern.split("."), "")
     ]
     policy = (*never_counting(config), *without_built_ins(config), *unknown_channels(config))
-    return (*texts, *policy, *_faulty_globs(config), *_faulty_senders(config))
+    return (*texts, *policy, *_faulty_globs(config), *_faulty_senders(config), *quorum_doubts(config))
 
 
 def _faulty_globs(config: Config) -> Iterator[str]:
