@@ -24,7 +24,8 @@ _OVERLAY = """
 sandboxing: {{workspaceRoot: {root}/workspaces}}
 approvals: {{exec: {{timeout: {timeout}}}}}
 agents:
-  defaults: {{workspace: {work}}}
+  second: {{workspace: {work}}}
+  third: {{workspace: {work}}}
   main: {{workspace: {work}, exec: {{allowlist: [{{pattern: {work}/free, argPattern: ".*"}}]}}}}
 """
 
