@@ -30,7 +30,6 @@ from bot.site import survey
 from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
-from core.approvals import lifecycle
 from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
@@ -38,6 +37,7 @@ from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.pairing import Pairing
 from core.approvals.permissions import Permissions
+from core.approvals.recovery import recover
 from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -48,7 +48,7 @@ from core.gate import Gate
 from core.judge import Judge, Site
 from core.model.command import Placement
 from core.model.principal import Reviewer
-from core.model.request import AuditEvent, State
+from core.model.request import AuditEvent
 from core.ports import Channel, Clock, NameResolver, Runner, Store
 from core.registrar import Registrar
 from core.runs import Runs
@@ -182,11 +182,7 @@ def _runners(home: Home, site: Site) -> dict[Placement, Runner]:
 async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Clock) -> None:
     """Settle what an earlier daemon left: runs were cut off and are never repeated, questions still wait."""
     await store.append(AuditEvent(clock.now(), "daemon.started", "daemon", None, {"pid": os.getpid()}))
-    for request in await store.in_states(State.RUNNING):
-        why = "the daemon ended while it ran"
-        kill_leftovers(request.id)
-        await ledger.commit(lifecycle.interrupted(request, why, clock.now()))
-    await approvals.recover()
+    await recover(store, ledger, approvals, clock, kill_leftovers)
 
 
 def _switches(live: Live, console: OperatorConsole, pairing: Pairing) -> Switches:
