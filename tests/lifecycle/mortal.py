@@ -20,7 +20,7 @@ from core.model.plan import RunResult, RunStatus
 from core.model.request import State
 from tests.core_system import CONFIG, Noting, System
 
-PATIENCE_S = 10.0
+PATIENCE_S = 3.0
 AGENTS = ("main", "other")
 _WRITES = {
     "commit",
