@@ -362,7 +362,7 @@ class Lifecycle(RuleBasedStateMachine):
         events = await self.mortal.record()
         stories = defaultdict(list)
         for event in events:
-            if event.request_id:
+            if event.request_id and not event.kind.startswith("permission."):
                 stories[event.request_id].append(event)
         for request_id, state in kept.items():
             self._check_story(request_id, state, [event.kind for event in stories[request_id]])

@@ -15,6 +15,7 @@ from tests.torture.verdict import Findings, examine
 AGENTS = ("main", "second", "third")
 DRAIN_S = 40.0
 LONGEST_LIFE_S = 0.9
+LONGEST_START_S = 0.5
 LOG_LINES = 40
 
 
@@ -48,7 +49,7 @@ class Ordeal:
             for task in (*reviewers, *askers):
                 task.cancel()
             await asyncio.gather(*reviewers, *askers, return_exceptions=True)
-            await self._site.end()
+            await self._site.clear()
         return await examine(self._site, self.notes, at_the_end=True)
 
     async def _settle_in(self) -> None:
@@ -68,7 +69,7 @@ class Ordeal:
         await self._site.end()
         await self._site.spawn()
         while self._rng.random() < 0.15:
-            await asyncio.sleep(self._rng.uniform(0, LONGEST_LIFE_S))
+            await asyncio.sleep(self._rng.uniform(0, LONGEST_START_S))
             await self._site.end()
             self.notes.counts["kills while starting"] += 1
             await self._site.spawn()

@@ -11,11 +11,12 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 SAYSO = Path(sys.executable).parent / "sayso"
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
+NURSERY = Path(__file__).with_name("nursery.py")
 TIMEOUT_MS = 4_000
 MARKERS = ("mark0", "mark1", "mark2", "mark3", "free")  # `free` is on the allowlist, the others are asked about
 # One short line, appended by one write: lines of runs at the same time do not mix.
@@ -39,7 +40,8 @@ class Site:
         self.work = root / "work"
         self.log = root / "daemon.log"
         self.overlay = root / "overlay.yaml"
-        self._process: asyncio.subprocess.Process | None = None
+        self._nursery: asyncio.subprocess.Process | None = None
+        self._daemon: int | None = None  # a pidfd: it never names another process
         self._furnish()
 
     @property
@@ -59,37 +61,67 @@ class Site:
         return path.read_text().strip()
 
     async def spawn(self) -> None:
-        """Start the daemon, and do not wait for it."""
+        """Start the daemon, and do not wait until it serves."""
+        if self._nursery is None:
+            self._nursery = await self._new_nursery()
+        assert self._nursery.stdin
+        self._nursery.stdin.write(b"start\n")
+        said = await self._said()
+        assert said.startswith("pid "), said
+        self._daemon = os.pidfd_open(int(said.split()[1]))
+
+    async def ready(self) -> bool:
+        """Wait until it serves; False where it ended before."""
+        said = await self._said()
+        if said.startswith("ended "):
+            self._gone()
+        return said.startswith("ready ")
+
+    def strike(self, number: int = signal.SIGKILL) -> None:
+        """Send it a signal, without waiting for its end."""
+        if self._daemon is not None:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._daemon, number)
+
+    async def end(self, number: int = signal.SIGKILL) -> int | None:
+        """Send it a signal and wait for its end; returns its status, None where it was gone."""
+        if self._daemon is None:
+            return None
+        self.strike(number)
+        while not (said := await self._said()).startswith("ended "):
+            pass
+        self._gone()
+        return int(said.split()[1])
+
+    async def clear(self) -> None:
+        """End all that was started."""
+        if self._nursery is not None:
+            await self.end()
+            self._nursery.kill()
+            await self._nursery.communicate()
+
+    def _gone(self) -> None:
+        if self._daemon is not None:
+            os.close(self._daemon)
+        self._daemon = None
+
+    async def _said(self) -> str:
+        assert self._nursery
+        assert self._nursery.stdout
+        line = await asyncio.wait_for(self._nursery.stdout.readline(), 30)
+        assert line, f"the nursery ended: {self.log.read_text()}"
+        return line.decode()
+
+    async def _new_nursery(self) -> asyncio.subprocess.Process:
         with self.log.open("a") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *(SAYSO, "up", "--config", EXAMPLE, "--config", self.overlay, "--port", "0"),
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, NURSERY, "--config", EXAMPLE, "--config", self.overlay, "--port", "0"),
                 env=self.env,
                 cwd=self.root,
-                stdin=asyncio.subprocess.DEVNULL,
+                stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
             )
-
-    async def ready(self) -> bool:
-        """Wait until it serves; False where it was killed before."""
-        assert self._process
-        assert self._process.stdout
-        line = await asyncio.wait_for(self._process.stdout.readline(), 30)
-        return line.startswith(b"ready ")
-
-    def strike(self) -> None:
-        """Kill it, at once, without waiting for its end."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
-
-    async def end(self, number: int = signal.SIGKILL) -> int:
-        """Send it a signal and wait for its end; returns the status."""
-        assert self._process
-        if self._process.returncode is None:
-            self._process.send_signal(number)
-        await asyncio.wait_for(self._process.communicate(), 30)
-        assert self._process.returncode is not None
-        return self._process.returncode
 
     async def sayso(self, *arguments: str) -> tuple[int, str]:
         """Run a command of the client to its end: status, and both outputs."""
