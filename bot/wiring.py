@@ -53,6 +53,8 @@ from core.ports import Channel, Clock, NameResolver, Runner, Store
 from core.registrar import Registrar
 from core.runs import Runs
 
+LONGEST_ENDING_S = 3.0  # for runs when the daemon stops; an end not recorded by then is told by the next one
+
 log = logging.getLogger(__name__)
 
 
@@ -117,7 +119,7 @@ async def assemble(
     for channel in channels:
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
     await _watch_over(stack, people, gate, store, clock)
-    stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
+    stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
     desks = OperatorDesks(console, permissions, people.pairing, registrar)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
