@@ -36,7 +36,7 @@ def up(options: UpOptions) -> int:
         _log_to_stderr(loaded)
         with held(home):
             asyncio.run(_serve(loaded, read, home, Path(options.socket) if options.socket else home.socket))
-    except (ConfigError, StartError) as error:
+    except (ConfigError, StartError, StoreError) as error:
         print(f"sayso: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the last words of a daemon
         return EXIT_CONFIG
     return 0
