@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ async def _credentials(loaded: LoadedConfig, store: Store, clock: Clock, home: H
     credentials = Credentials(store, clock, operator_token(home) if local == "token" else None)
     await credentials.load()
     if not await store.agents():
-        write_secret(home.agent_token("main"), await credentials.mint("main", "daemon"))
+        await credentials.mint("main", "daemon", partial(write_secret, home.agent_token("main")))
     return credentials
 
 

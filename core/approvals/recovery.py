@@ -19,7 +19,7 @@ TOKEN_REVOKED = "the agent's token was revoked"  # noqa: S105 - a reason, told t
 async def recover(
     store: Store, ledger: Ledger, approvals: Approvals, clock: Clock, kill_leftovers: KillLeftovers
 ) -> None:
-    """Runs were cut off: what is left of them is killed and they are never repeated; questions wait on.
+    """End the runs that were cut off, which are never repeated, and take up the questions that wait.
 
     A daemon killed within a lock or a revocation did not take all questions back; that is done here.
     """

@@ -19,7 +19,7 @@ from core.display import span
 from core.errors import StoreError
 from core.model.card import Card
 from core.model.decision import Decision, Effect, Layer
-from core.model.request import Answer, Change, Copy, Request, Review, State
+from core.model.request import Answer, Change, Copy, Request, RequestKind, Review, State
 from core.model.standing import LONGEST_MS, MOST_USES, SHORTEST_MS
 from core.ports import Clock, RequestStore
 
@@ -63,7 +63,7 @@ class Approvals:
         self.routes = routes
         self._masked = masked
         self._admission = asyncio.Lock()
-        self._twins: dict[tuple[str, str], str] = {}
+        self._twins: dict[tuple[str, str, RequestKind], str] = {}
         self._deadlines: list[tuple[int, str]] = []
         self._earlier = asyncio.Event()
         ledger.on_commit.append(self._note)
@@ -76,9 +76,9 @@ class Approvals:
     async def ask(self, request: Request) -> Request | None:
         """Commit a question, or join an identical one that waits; None where nothing may be asked now."""
         async with self._admission:
-            twin = self._twins.get((request.call.agent, request.binding.digest))
+            twin = self._twins.get(_same(request))
             waiting = await self._store.request(twin) if twin else None
-            if waiting is not None and waiting.state is State.WAITING and waiting.kind is request.kind:
+            if waiting is not None and waiting.state is State.WAITING:
                 return waiting
             copies = tuple(_copy(route) for route in self.routes(request))
             asked = replace(request, copies=copies)
@@ -183,7 +183,7 @@ class Approvals:
     def _note(self, change: Change) -> None:
         """Follow what was committed: which questions wait, and when the next deadline is."""
         request = change.request
-        key = (request.call.agent, request.binding.digest)
+        key = _same(request)
         if request.state is State.WAITING:
             self._twins[key] = request.id
         elif self._twins.get(key) == request.id:
@@ -191,6 +191,11 @@ class Approvals:
         if request.state in OPEN:
             heapq.heappush(self._deadlines, (request.deadline, request.id))
             self._earlier.set()
+
+
+def _same(request: Request) -> tuple[str, str, RequestKind]:
+    """Tell by what a question is the same as another: who asks, for what, and whether it runs here."""
+    return request.call.agent, request.binding.digest, request.kind
 
 
 def _not_offered(request: Request, review: Review) -> str | None:

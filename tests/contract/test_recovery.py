@@ -7,10 +7,12 @@ import asyncio
 import pytest
 
 from core.approvals.recovery import recover
+from core.credentials import Credentials
 from core.errors import StoreError
 from core.model.outcome import Status
 from core.model.request import Answer, AuditEvent, Review, State
 from tests.core_system import ALICE, Noting, exec_call
+from tests.lifecycle.mortal import Fused
 
 
 async def approved(system, *argv):
@@ -102,3 +104,32 @@ async def test_a_new_token_revives_nothing_that_the_revocation_could_not_take_ba
     await system.console.add_agent("main")
     assert (await run_approved(system, request_id, "ls")).status is Status.WITHDRAWN
     assert system.orders == []
+
+
+async def test_a_question_and_a_call_with_the_same_command_each_have_their_twin(system):
+    """Neither hides the other: the same asked again joins the one of its own kind."""
+    call = exec_call("ls")
+    asker, first = system.asking(call)
+    await asyncio.wait_for(first.asked.wait(), 5)
+    only_asked = (await system.gate.ask(call, None)).request_id
+    _, observer = system.asking(call)
+    await asyncio.wait_for(observer.asked.wait(), 5)
+    assert observer.seen == first.seen
+    assert (await system.gate.ask(call, None)).request_id == only_asked
+    assert len(await system.console.pending()) == 2
+    assert not asker.done()
+
+
+async def test_a_daemon_killed_within_its_first_start_leaves_no_agent_whose_token_nobody_has(kept, clock):
+    for after in (False, True):
+        fused = Fused(kept)
+        fused.fuse, fused.after = 0, after
+        saved = []
+        minting = asyncio.create_task(Credentials(fused, clock, None).mint("main", "daemon", saved.append))
+        await asyncio.wait_for(fused.burnt.wait(), 5)
+        minting.cancel()
+        again = Credentials(kept, clock, None)
+        await again.load()
+        assert len(saved) == 1
+        assert await again.agent(saved[0]) == ("main" if after else None)
+        assert bool(await kept.agents()) is after

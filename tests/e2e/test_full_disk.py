@@ -49,6 +49,18 @@ def full(folder):
         ballast.unlink()
 
 
+def begin_in_vain(daemon):
+    """Start a daemon that cannot, and return what it says."""
+    return subprocess.run(
+        [daemon.program, "up", "--config", daemon.example, "--config", daemon.config, "--port", "0"],
+        env=daemon.env,
+        cwd=daemon.root,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
 def touched(daemon):
     return {path.name for path in (daemon.root / "workspaces").rglob("*") if path.is_file()}
 
@@ -62,7 +74,7 @@ def fill_up(daemon):
     raise AssertionError("the disk never got full")
 
 
-def test_on_a_full_disk_nothing_runs_unrecorded_and_with_room_it_goes_on(small_daemon, finish, wait_for):
+def test_on_a_full_disk_nothing_runs_unrecorded_and_with_room_it_goes_on(small_daemon, finish):
     daemon = small_daemon.start()
     waiting = daemon.ask("--", "ls", "-l")
     (question,) = daemon.pending()
@@ -70,7 +82,7 @@ def test_on_a_full_disk_nothing_runs_unrecorded_and_with_room_it_goes_on(small_d
         number, refused = fill_up(daemon)
         assert FULL in refused.stdout + refused.stderr
         assert f"free-{number}" not in touched(daemon)
-        denied = daemon.sayso("exec", "ls > x", status=77)
+        denied = daemon.sayso("exec", "-c", "ls > x", status=77)
         assert "not recorded" in denied.stderr
         assert FULL in denied.stderr
         approved = daemon.sayso("approve", question["id"], status=None)
@@ -106,14 +118,7 @@ def test_a_daemon_stopped_and_killed_on_a_full_disk_says_so_and_starts_with_room
         fill_up(daemon)
         assert daemon.stop() == 0
         assert finish(running)[0] in {69, 74}
-        unable = subprocess.run(
-            [daemon.program, "up", "--config", daemon.example, "--config", daemon.config, "--port", "0"],
-            env=daemon.env,
-            cwd=daemon.root,
-            capture_output=True,
-            text=True,
-            timeout=30,
-        )
+        unable = begin_in_vain(daemon)
         assert unable.returncode == 78, unable.stderr
         assert FULL.partition(";")[0] in unable.stderr
         assert "Traceback" not in unable.stderr
@@ -121,3 +126,14 @@ def test_a_daemon_stopped_and_killed_on_a_full_disk_says_so_and_starts_with_room
     (row,) = [row for row in daemon.json("history") if "sleep" in row["command"]]
     assert row["state"] == "interrupted"
     assert daemon.json("audit", "verify")["ok"] is True
+
+
+def test_a_first_start_on_a_full_disk_leaves_no_half_written_token(small_daemon):
+    daemon = small_daemon
+    with full(daemon.home):
+        unable = begin_in_vain(daemon)
+        assert unable.returncode == 78, unable.stderr
+        assert "No space left" in unable.stderr
+    daemon.start()
+    assert daemon.json("pending") == []
+    assert daemon.sayso("exec", "--", "touch", "free-1").returncode == 0

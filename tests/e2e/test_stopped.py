@@ -135,7 +135,7 @@ def test_sigterm_at_any_moment_of_a_start_ends_it_and_the_next_start_is_whole(ma
     assert daemon.stop() == 0
 
 
-def test_sigterm_while_a_chat_does_not_answer_ends_the_start(make_daemon, wait_for):
+def test_sigterm_while_a_chat_does_not_answer_ends_the_start(make_daemon):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         token = "123456789:" + "A" * 35

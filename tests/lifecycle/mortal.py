@@ -76,17 +76,20 @@ class HeldRunner:
     async def run(self, order, _sink):
         reverify(order, self.resolver)
         self.orders.append(order.request_id)
-        self.held[order.request_id] = asyncio.get_running_loop().create_future()
-        return await self.held[order.request_id]
+        return await self._held(order.request_id)
 
     def end(self, request_id, state):
-        """End a run as finished, failed, or denied at the last moment."""
+        """End a run as finished, failed, or denied at the last moment; one that only starts, then."""
+        held = self._held(request_id)
         if state == "finished":
-            self.held[request_id].set_result(RunResult(RunStatus.FINISHED, 0, "", "", 0, 0, 5))
+            held.set_result(RunResult(RunStatus.FINISHED, 0, "", "", 0, 0, 5))
         elif state == "failed":
-            self.held[request_id].set_exception(RunError("no sandbox"))
+            held.set_exception(RunError("no sandbox"))
         else:
-            self.held[request_id].set_exception(BindingMismatch(("command",)))
+            held.set_exception(BindingMismatch(("command",)))
+
+    def _held(self, request_id):
+        return self.held.setdefault(request_id, asyncio.get_running_loop().create_future())
 
 
 class Mortal:

@@ -39,8 +39,10 @@ LASTS_OF_SEVERAL = {
 }
 picks = st.integers(0, 10_000)
 agents = st.sampled_from(AGENTS)
-# The rule that lets FREE through is the one agent's; what always would save of it for others is not told here.
-calls = st.sampled_from([(agent, command) for agent in AGENTS for command in COMMANDS if (agent, command) != ("other", FREE)])
+# The rule that lets FREE through is one agent's; what "always" would save of it for others is not told here.
+calls = st.sampled_from(
+    [(agent, command) for agent in AGENTS for command in COMMANDS if (agent, command) != ("other", FREE)]
+)
 
 
 def call_of(agent, command):
@@ -241,8 +243,6 @@ class Lifecycle(RuleBasedStateMachine):
         request_id, _ = self.one(pick, lambda asked: asked.state == "running")
 
         async def act():
-            while request_id not in self.mortal.runner.held:
-                await asyncio.sleep(0.001)
             self.mortal.runner.end(request_id, state)
 
         self.do(act, lambda model, _: model.end(request_id, state))
@@ -348,7 +348,9 @@ class Lifecycle(RuleBasedStateMachine):
         """A permission ends in one write; which side of the death that was, only the disk can tell."""
         kept = {row.id for row in await self.mortal.store.permissions(self.clock.now())}
         facts = self.model.facts
-        facts.permissions = {key: one for key, one in facts.permissions.items() if key in kept or one.uses == 0}
+        facts.permissions = {
+            key: one for key, one in facts.permissions.items() if key in kept or one.uses == 0
+        }
 
     @invariant()
     def it_stands_as_the_model_says(self):
@@ -395,9 +397,7 @@ class Lifecycle(RuleBasedStateMachine):
             for row in await self.mortal.store.permissions(now)
         }
         expected = {
-            key: one.uses
-            for key, one in model.permissions.items()
-            if one.until > now and one.uses != 0
+            key: one.uses for key, one in model.permissions.items() if one.until > now and one.uses != 0
         }
         assert standing == expected
         assert {rule.agent for rule in await self.mortal.store.deny_rules()} == {a for a, _ in model.denied}
@@ -417,7 +417,11 @@ class Lifecycle(RuleBasedStateMachine):
                 continue
             for task in tasks:
                 outcome = await asyncio.wait_for(task, PATIENCE_S)
-                told = {kept[request_id], "allowed"} if self.model.requests[request_id].kind == "ask" else {kept[request_id]}
+                told = (
+                    {kept[request_id], "allowed"}
+                    if self.model.requests[request_id].kind == "ask"
+                    else {kept[request_id]}
+                )
                 assert outcome.status.value in told
             tasks.clear()
 

@@ -115,7 +115,7 @@ class Ordeal:
         _, waiting = await asyncio.wait(askers, timeout=DRAIN_S)
         if waiting:
             self.notes.contradictions.append(f"askers: {len(waiting)} still wait after {DRAIN_S} s")
-        while time.monotonic() - began < DRAIN_S and not await self._settled():
+        while time.monotonic() - began < DRAIN_S and not await self._settled():  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.2)
 
     async def _settled(self) -> bool:

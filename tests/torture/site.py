@@ -18,7 +18,13 @@ SAYSO = Path(sys.executable).parent / "sayso"
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
 NURSERY = Path(__file__).with_name("nursery.py")
 TIMEOUT_MS = 4_000
-MARKERS = ("mark0", "mark1", "mark2", "mark3", "free")  # `free` is on the allowlist, the others are asked about
+MARKERS = (
+    "mark0",
+    "mark1",
+    "mark2",
+    "mark3",
+    "free",
+)  # `free` is on the allowlist, the others are asked about
 # One short line, appended by one write: lines of runs at the same time do not mix.
 _MARKER = '#!/bin/sh\necho "$1" >> marks\n{slow}'
 _OVERLAY = """

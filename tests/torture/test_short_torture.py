@@ -23,7 +23,7 @@ def place():
 
 
 async def tortured(place, kills, seed):
-    ordeal = Ordeal(place, seed, kills, lambda line: print(line, file=sys.stderr))  # noqa: T201 - progress
+    ordeal = Ordeal(place, seed, kills, lambda line: print(line, file=sys.stderr))
     return ordeal, await ordeal.run()
 
 

@@ -123,9 +123,7 @@ def _kept(findings: Findings, requests: dict[str, Request], notes: Notes) -> Non
         findings.fault(request_id, "was told of and is gone")
     for request_id, answer in notes.answers.items():
         kind = _ANSWER_STATES[answer.split("-")[0]]
-        given = [
-            event.data["answer"] for event in findings.stories.get(request_id, ()) if event.kind == kind
-        ]
+        given = [event.data["answer"] for event in findings.stories.get(request_id, ()) if event.kind == kind]
         if given != [answer]:
             findings.fault(request_id, f"{answer} was accepted, kept is {given}")
     for request_id, status in notes.outcomes.items():
