@@ -108,8 +108,8 @@ class Lifecycle(RuleBasedStateMachine):
     @rule(pick=picks)
     def run_what_was_approved(self, pick):
         request_id, asked = self.one(pick, lambda asked: asked.kind == "ask" and asked.state == "approved")
-        if asked.state == "waiting":
-            return
+        if asked.state in {"waiting", "running"}:
+            return  # it would be told so at once
 
         async def act():
             work = self.mortal.system.gate.run_approved(
