@@ -17,7 +17,7 @@ from core.approvals.service import Approvals
 from core.audit import verify
 from core.credentials import Credentials
 from core.errors import RequestError, UnknownRequest
-from core.explain import call_of, explain, read_row
+from core.explain import call_of, explain, listed_segments, read_row
 from core.judge import Judge
 from core.model.principal import Reviewer
 from core.model.request import (
@@ -25,6 +25,7 @@ from core.model.request import (
     AuditEvent,
     ChainedEvent,
     Change,
+    GivenReview,
     Request,
     Review,
     State,
@@ -35,6 +36,7 @@ from core.runs import Runs
 
 NOTIFICATIONS = {
     "approval.requested": "exec.approval.requested",
+    "approval.reviewed": "exec.approval.reviewed",
     "approval.approved": "exec.approval.resolved",
     "approval.fallback": "exec.approval.resolved",
     "approval.denied": "exec.approval.resolved",
@@ -103,6 +105,8 @@ class OperatorConsole:
             "verdict": request.verdict,
             "always": {"words": list(request.always.words), "why": request.always.why},
             "binding": request.binding.digest,
+            "required": request.required,
+            "reviews": [_review(given) for given in request.reviews],
             "copies": [
                 {"channel": kept.copy.channel, "place": kept.copy.place, "ref": kept.ref} for kept in copies
             ],
@@ -244,6 +248,8 @@ class OperatorConsole:
     def _located(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Add to each row of the trace where its rule is written."""
         rows = [{**row, "where": self._daemon.where(row["source"])} for row in answer["trace"]]
+        for segment in listed_segments(answer):
+            segment["where"] = self._daemon.where(segment["source"])
         return {**answer, "trace": rows}
 
     async def _find(self, prefix: str) -> Request:
@@ -289,6 +295,22 @@ def summary(request: Request) -> dict[str, Any]:
         "endedAt": request.ended_at,
         "decided": settled_line(request) if request.resolution else None,
         "exitCode": (request.outcome or {}).get("exitCode"),
+    }
+
+
+def _review(given: GivenReview) -> dict[str, Any]:
+    who = given.reviewer
+    return {
+        "answer": given.answer.value,
+        "by": str(who),
+        "person": who.person,
+        "channel": who.channel,
+        "id": who.id,
+        "name": who.name,
+        "at": given.at,
+        "reason": given.reason,
+        "forMs": given.for_ms,
+        "maxUses": given.max_uses,
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
-from core.approvals.service import NO_ROUTE, Approvals, overruled
+from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
 from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
@@ -37,6 +38,9 @@ from core.sessions import Sessions
 from core.shell.render import run_argv
 
 log = logging.getLogger(__name__)
+
+LOOKED_AT_ONCE = 2
+LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
 
 Locate = Callable[[str], str | None]
 
@@ -78,6 +82,8 @@ class Gate:
         self._runners = runners
         self._clock = clock
         self._locate = locate
+        # What one agent asks about takes long in places; it must not take every thread that looks.
+        self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(LOOKED_AT_ONCE))
 
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome."""
@@ -87,7 +93,7 @@ class Gate:
             return await self._refuse(request)
         if verdict.effect is Effect.ASK:
             return await self._ask_and_follow(request, observer)
-        return await self._run(lifecycle.allowed(request, self._clock.now()), case, observer)
+        return await self._run(lifecycle.allowed(request, self._clock.now()), case, verdict, observer)
 
     async def ask(self, call: ToolCall, peer: PeerCredentials | None) -> Outcome:
         """Decide without running: allowed, denied, or pending with the id to wait for."""
@@ -100,6 +106,7 @@ class Gate:
         change = lifecycle.allowed(request, self._clock.now())
         if not await self._ledger.commit(change):
             return await self._barred(request)
+        await self._note_uses(verdict)
         return outcome_of(change.request)
 
     async def wait(self, agent: str, request_id: str, observer: RunObserver) -> Outcome:
@@ -137,6 +144,8 @@ class Gate:
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
             log.warning("%s", warning)
+        if case.facts is not None and len(case.facts.text) > LARGE:
+            return case, await asyncio.to_thread(judge.verdict, case, remembered)
         return case, judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
@@ -145,11 +154,13 @@ class Gate:
         case, verdict = await self.consider(request.call, judge)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        return judge.fallback_allows(case, await self._store.learned(request.call.agent))
+        agent, digest, now = request.call.agent, case.binding.digest, self._clock.now()
+        kept = await self._store.remembered(agent, digest, now)
+        return judge.fallback_allows(case, kept.learned, kept.tightening)
 
     async def _look(self, judge: Judge, call: ToolCall) -> Case:
         try:
-            async with asyncio.timeout(self.looking_deadline_s):
+            async with asyncio.timeout(self.looking_deadline_s), self._turns[call.agent]:
                 return await asyncio.to_thread(judge.examine, call)
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
@@ -182,8 +193,9 @@ class Gate:
         return await self._follow(asked.request_id, observer)
 
     async def _put_to_people(self, request: Request) -> Outcome:
-        if not self._approvals.routes(request):
-            return await self._overrule(request, NO_ROUTE)
+        unanswerable = self._approvals.unanswerable(request)
+        if unanswerable is not None:
+            return await self._overrule(request, unanswerable)
         asked = await self._approvals.ask(request)
         return outcome_of(asked) if asked else await self._barred(request)
 
@@ -216,14 +228,14 @@ class Gate:
         objection = _objection(request, case, verdict)
         if objection:
             return await self._stopped(request, objection)
-        return await self._run(lifecycle.started(request, self._clock.now()), case, observer)
+        return await self._run(lifecycle.started(request, self._clock.now()), case, verdict, observer)
 
     async def _stopped(self, request: Request, objection: Objection) -> Outcome:
         refusal = lifecycle.mismatched(request, objection.reason, self._clock.now(), objection.rule)
         await self._ledger.commit(refusal)
         return outcome_of(await self._store.request(request.id) or refusal.request)
 
-    async def _run(self, start: Change, case: Case, observer: RunObserver) -> Outcome:
+    async def _run(self, start: Change, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
         """Record the start and hand the bound command to its runner; whoever comes second only watches."""
         request = start.request
         argv = run_argv(case.facts) if case.facts else ()
@@ -232,7 +244,18 @@ class Gate:
         runner = self._runners[case.placed.placement]
         if not await self._runs.start(start, order, runner, observer) and start.insert:
             return await self._barred(request)
+        await self._note_uses(verdict)
         return await self._until_ended(request.id, observer)
+
+    async def _note_uses(self, verdict: Verdict) -> None:
+        """Note which kept entries admitted what was decided and started; nothing hangs on that."""
+        uses = verdict.uses()
+        if not uses:
+            return
+        try:
+            await self._store.record_uses(uses, self._clock.now())
+        except StoreError as error:
+            log.warning("the use of an allowlist entry is not noted: %s", error)
 
     async def _until_ended(self, request_id: str, observer: RunObserver) -> Outcome:
         with self._runs.watching(request_id, observer):

@@ -66,8 +66,8 @@ class Database:
         return await self._run(self._writer, lambda connection: _transaction(connection, work, durable))
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run the work on what is committed."""
-        return await self._run(self._reader, work)
+        """Run the work on what is committed, as of one moment."""
+        return await self._run(self._reader, lambda connection: _snapshot(connection, work))
 
     async def _run(self, connection: Connection, work: Callable[[sqlite3.Connection], T]) -> T:
         if connection.closed:
@@ -92,6 +92,14 @@ def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connect
         _roll_back(connection)
         raise
     return result
+
+
+def _snapshot(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        _roll_back(connection)
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from adapters.stores.codec import load_reviewer, path_bytes
-from adapters.stores.learned import learned_by
+from adapters.stores.learned import kept_settings, learned_by
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
 from core.model.request import AuditEvent, Request
@@ -104,6 +104,7 @@ class SqliteStanding(Part):
                 _permission(permission) if permission else None,
                 connection.execute(_SEEN, (agent, binding)).fetchone() is not None,
                 bool(connection.execute("SELECT locked FROM meta").fetchone()[0]),
+                kept_settings(connection).for_agent(agent),
             )
 
         return await self._database.read(work)

@@ -85,6 +85,25 @@ async def test_sayso_own_state_cannot_be_read_whatever_the_rules(make_system, tm
     assert outcome.status is Status.DENIED
 
 
+async def test_a_file_outside_the_allowed_tree_is_not_taken_in_by_a_patch_or_as_a_picture(make_system, files):
+    gate = make_system(rules(files)).gate
+    for outside, status in (("/etc/hostname", Status.DENIED), (files / "notes", Status.ALLOWED)):
+        text = f"*** Update File: {outside}\n*** Move to: {files}/x\n@@\n-a\n+b"
+        patch = {"input": f"*** Begin Patch\n{text}\n*** End Patch"}
+        assert (await gate.ask(ToolCall("apply_patch", MAIN, args=patch), None)).status is status
+        picture = {"prompt": "draw", "image": str(outside)}
+        assert (await gate.ask(ToolCall("image_generate", MAIN, args=picture), None)).status is status
+
+
+async def test_nothing_is_typed_into_a_running_command(make_system, files):
+    gate = make_system(rules(files)).gate
+    typed = {"action": "submit", "sessionId": "a", "data": "rm -rf /"}
+    outcome = await gate.ask(ToolCall("process", MAIN, args=typed), None)
+    assert (outcome.status, outcome.decision["rule"]) == (Status.DENIED, "process.input")
+    looked = await gate.ask(ToolCall("process", MAIN, args={"action": "poll", "sessionId": "a"}), None)
+    assert looked.status is Status.ALLOWED
+
+
 async def test_an_address_inside_is_not_fetched_and_one_that_is_listed_is_on_terms(make_system):
     def fetching(url):
         return ToolCall("WebFetch", MAIN, args={"url": url, "prompt": "what is it"})
