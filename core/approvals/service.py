@@ -22,7 +22,7 @@ from core.approvals.terms import Terms, narrowest
 from core.errors import StoreError
 from core.model.card import Card
 from core.model.decision import Decision, Effect, Layer
-from core.model.request import Change, Copy, GivenReview, Request, Review, State
+from core.model.request import Change, Copy, GivenReview, Request, RequestKind, Review, State
 from core.ports import Clock, RequestStore
 
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
@@ -91,7 +91,7 @@ class Approvals:
         self._masked = masked
         self._rules = rules
         self._admission = asyncio.Lock()
-        self._twins: dict[tuple[str, str], str] = {}
+        self._twins: dict[tuple[str, str, RequestKind], str] = {}
         self._deadlines = Deadlines(clock)
         self._earlier = asyncio.Event()
         ledger.on_commit.append(self._note)
@@ -116,9 +116,9 @@ class Approvals:
     async def ask(self, request: Request) -> Request | None:
         """Commit a question, or join an identical one that waits; None where nothing may be asked now."""
         async with self._admission:
-            twin = self._twins.get((request.call.agent, request.binding.digest))
+            twin = self._twins.get(_same(request))
             waiting = await self._store.request(twin) if twin else None
-            if waiting is not None and waiting.state is State.WAITING and waiting.kind is request.kind:
+            if waiting is not None and waiting.state is State.WAITING:
                 return waiting
             routes = self.routes(request)
             copies = tuple(_copy(route) for route in routes)
@@ -275,7 +275,7 @@ class Approvals:
     def _note(self, change: Change) -> None:
         """Follow what was committed: which questions wait, and when the next deadline is."""
         request = change.request
-        key = (request.call.agent, request.binding.digest)
+        key = _same(request)
         if request.state is State.WAITING:
             self._twins[key] = request.id
         elif self._twins.get(key) == request.id:
@@ -285,6 +285,11 @@ class Approvals:
             self._earlier.set()
         else:
             self._deadlines.forget(request.id)
+
+
+def _same(request: Request) -> tuple[str, str, RequestKind]:
+    """Tell by what a question is the same as another: who asks, for what, and whether it runs here."""
+    return request.call.agent, request.binding.digest, request.kind
 
 
 def too_few(required: int, people: Iterable[str]) -> Decision:
