@@ -8,12 +8,14 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
-from core.model.command import Executable, FileIdentity, RealPath
+from core.model.command import UNHASHED, Executable, FileIdentity, RealPath
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _MAX_LINKS = 40
+_MERGED = ("bin", "sbin", "lib", "lib64")  # in the root directory, links below /usr on merged systems
 
 
 class FilesystemResolver:
@@ -66,12 +68,12 @@ class FilesystemResolver:
             return None
         trusted = _only_root_changes(found, real)
         identity = self._identity(real, status, trusted=trusted)
-        if not trusted and identity.sha256 is None:
+        if identity.sha256 == UNHASHED:
             return None
-        return Executable(name, found, real, identity, trusted)
+        return Executable(name, found, real, identity, trusted, _aliases(place, found, real))
 
     def _identity(self, real: str, status: os.stat_result, *, trusted: bool) -> FileIdentity:
-        digest = None if trusted else self._digest(real, status)
+        digest = None if trusted else self._digest(real, status) or UNHASHED
         return FileIdentity(
             status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, digest
         )
@@ -141,6 +143,25 @@ def _resolved(place: str) -> tuple[str, str, os.stat_result]:
     found = _directory_resolved(place)
     real = posixpath.realpath(found, strict=True)
     return found, real, _status(real)
+
+
+def _aliases(place: str, found: str, real: str) -> tuple[str, ...]:
+    """Give the other absolute paths of a program: as it was looked up, and through the links of `/`."""
+    merged = _merged_links()
+    through = (
+        name + path[len(target) :]
+        for name, target in merged
+        for path in (found, real)
+        if path.startswith(target + "/")
+    )
+    given = [place] if posixpath.normpath(place) == place else []
+    return tuple(dict.fromkeys(path for path in (*given, *through) if path not in {found, real}))
+
+
+@lru_cache(maxsize=1)
+def _merged_links() -> tuple[tuple[str, str], ...]:
+    names = (f"/{name}" for name in _MERGED)
+    return tuple((name, posixpath.realpath(name)) for name in names if posixpath.islink(name))
 
 
 def _only_root_changes(found: str, real: str) -> bool:

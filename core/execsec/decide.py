@@ -9,7 +9,7 @@ from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
 from core.execsec.allowlist import Circumstances, admitting, runs_anything
 from core.execsec.deny_rules import denied
-from core.execsec.hazards import Hazard, changeable, environment_hazards, hazards
+from core.execsec.hazards import Hazard, changeable, changeable_script, environment_hazards, hazards
 from core.execsec.learn import offer
 from core.execsec.policy import ExecPolicy
 from core.execsec.safe_bins import is_safe_bin
@@ -129,7 +129,7 @@ def _find(
 ) -> _Finding:
     around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home)
     entries = (*policy.allowlist, *learned)
-    found = [(segment, (*hazards(segment), *changeable(segment, facts))) for segment in facts.segments]
+    found = [(segment, _risks(segment, facts, entries, around)) for segment in facts.segments]
     by = tuple(None if risks else _satisfied_by(segment, entries, policy, around) for segment, risks in found)
     every = (*environment_hazards(env), *(hazard for _, risks in found for hazard in risks))
     missing = tuple(
@@ -138,6 +138,16 @@ def _find(
         if not risks and admitted is None
     )
     return _Finding(by, every, missing)
+
+
+def _risks(
+    segment: Segment, facts: CommandFacts, entries: Sequence[AllowlistEntry], around: Circumstances
+) -> tuple[Hazard, ...]:
+    found = (*hazards(segment), *changeable(segment, facts))
+    exposed = changeable_script(segment, facts)
+    if not exposed or admitting(segment, (each for each in entries if not each.learned), around):
+        return found
+    return (*found, *exposed)  # no operator trusts the command whatever the script says
 
 
 def _satisfied_by(

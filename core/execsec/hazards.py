@@ -36,13 +36,26 @@ def environment_hazards(env: Sequence[tuple[str, str]]) -> tuple[Hazard, ...]:
 def changeable(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
     """Name a program that another command of the same line could replace after it was looked at."""
     executable = segment.executable
-    if executable is None or executable.trusted:
+    if executable is None or executable.trusted or _runs_alone(segment, facts):
         return ()
+    return (_replaceable(segment.words[0].value),)
+
+
+def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
+    """Name a script that another command of the same line could replace, so that no pin would hold."""
+    scripts = (path for path, identity in segment.scripts if identity.sha256)
+    script = next(scripts, None)
+    return (_replaceable(script),) if script and not _runs_alone(segment, facts) else ()
+
+
+def _runs_alone(segment: Segment, facts: CommandFacts) -> bool:
     others = (each for each in facts.segments if each is not segment and each.words)
-    if all(each.builtin and harmless(each) for each in others):
-        return ()
-    name = safe(segment.words[0].value)
-    return (Hazard("exec.changeable", f"another command of this line could replace `{name}` before it runs"),)
+    return all(each.builtin and harmless(each) for each in others)
+
+
+def _replaceable(name: str) -> Hazard:
+    reason = f"another command of this line could replace `{safe(name)}` before it runs"
+    return Hazard("exec.changeable", reason)
 
 
 def _found(segment: Segment) -> Iterator[Hazard]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.execsec.allowlist import runs_anything
+from core.execsec.pins import cannot_be_pinned, pin
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import Placement, Segment
 from core.shell import render
@@ -39,8 +40,9 @@ def _why_not(segment: Segment) -> str | None:
         return "words that are not literal are never remembered"
     if reads_program_from_stdin(segment):
         return f"`{segment.words[0].value}` reads its program from its input, which can be anything next time"
-    if not segment.executable.trusted and segment.executable.identity.sha256 is None:
-        return f"`{segment.words[0].value}` could be changed by others and cannot be pinned"
+    changeable = cannot_be_pinned(segment)
+    if changeable is not None:
+        return f"{changeable} could be changed by others and cannot be pinned"
     return None
 
 
@@ -54,15 +56,23 @@ def _entry(segment: Segment, agent: str, placement: Placement) -> AllowlistEntry
         args=segment.argv[1:] if exact else None,
         placement=placement,
         real_path=executable.real_path,
-        sha256=None if executable.trusted else executable.identity.sha256,
+        sha256=pin(segment),
         agent=agent,
     )
+
+
+def _as_long_as(segment: Segment) -> str:
+    changeable = [path for path, identity in segment.scripts if identity.sha256]
+    if not changeable:
+        return ", as long as the file stays as it is" if pin(segment) else ""
+    stays = "stays as it is" if len(changeable) == 1 else "stay as they are"
+    return f", as long as {' and '.join(changeable)} {stays}"
 
 
 def _words(segment: Segment, entry: AllowlistEntry, placement: Placement) -> str:
     where = _PLACES[placement]
     name = segment.words[0].value
-    pinned = ", as long as the file stays as it is" if entry.sha256 else ""
+    pinned = _as_long_as(segment)
     if entry.args is None:
         return f"any `{name}` command {where}{pinned}"
     return f"exactly `{render.words(segment.words)}` {where}{pinned}"
