@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
+from core.execsec.skills import can_run_anything
 from core.policy.checks import never_counting
 
 # Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
@@ -18,8 +19,6 @@ NOT_ENFORCED_YET = MappingProxyType(
     {
         "tools.elevated": "elevation cannot be turned on",
         "tools.exec.node": "there are no nodes, so host: node refuses every run",
-        "tools.exec.autoAllowSkills": "no skill is allowed by itself",
-        "agents.*.exec.autoAllowSkills": "no skill is allowed by itself",
         "agents.*.tools.elevated": "elevation cannot be turned on",
         "agents.*.sandbox.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "agents.*.sandbox.docker": "there are no containers",
@@ -39,7 +38,16 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for pattern, meaning in NOT_ENFORCED_YET.items()
         for path in _set_paths(config, pattern.split("."), "")
     ]
-    return (*texts, *never_counting(config), *_faulty_globs(config), *_faulty_senders(config))
+    skills = _idle_skill_bins(config)
+    return (*texts, *never_counting(config), *skills, *_faulty_globs(config), *_faulty_senders(config))
+
+
+def _idle_skill_bins(config: Config) -> Iterator[str]:
+    for name, skill in config.skills.items():
+        for index, text in enumerate(skill.bins):
+            if can_run_anything(text):
+                why = "it can run other programs, so it needs an allowlist entry with its arguments"
+                yield f"skills.{name}.bins[{index}]: {text!r} never runs by autoAllowSkills: {why}"
 
 
 def _faulty_globs(config: Config) -> Iterator[str]:

@@ -28,7 +28,7 @@ from core.config.choices import (
     Scope,
     Unanalysable,
 )
-from core.config.exec import AllowlistRule, ExecOverrides, ExecSettings, SafeBinProfile
+from core.config.exec import AllowlistRule, ExecOverrides, ExecSettings, SafeBinProfile, SkillSettings
 from core.config.people import (
     ApprovalSettings,
     ChannelSettings,
@@ -107,6 +107,7 @@ __all__ = [
     "Scope",
     "Secret",
     "Section",
+    "SkillSettings",
     "SlackSettings",
     "SubagentSettings",
     "SubagentTools",
@@ -138,6 +139,7 @@ class Config(Section):
     agents: Agents = Agents()
     groups: dict[str, dict[str, GroupSettings]] = Field(default_factory=dict)
     plugins: dict[str, PluginSettings] = Field(default_factory=dict)
+    skills: dict[str, SkillSettings] = Field(default_factory=dict)
     approvals: ApprovalSettings = ApprovalSettings()
     sandboxing: SandboxSettings = SandboxSettings()
     channels: ChannelSettings = ChannelSettings()

@@ -13,6 +13,7 @@ from core.execsec.hazards import Hazard, changeable, changeable_script, environm
 from core.execsec.learn import offer
 from core.execsec.policy import ExecPolicy
 from core.execsec.safe_bins import is_safe_bin
+from core.execsec.skills import is_skill_bin
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import CommandFacts, Placement, Segment
 from core.model.decision import Decision, Effect, Layer, Obligation, strictest
@@ -161,7 +162,9 @@ def _satisfied_by(
     if entry is not None:
         return f"allowlist:{entry.pattern}"
     bins = (policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
-    return "safe_bin" if is_safe_bin(segment, *bins) else None
+    if is_safe_bin(segment, *bins):
+        return "safe_bin"
+    return "skill" if is_skill_bin(segment, policy.skill_bins, policy.trusted_dirs) else None
 
 
 def _not_found(facts: CommandFacts) -> Decision | None:
@@ -255,6 +258,8 @@ def _why_missed(segment: Segment) -> str:
         return f"`{name}` is given code to run, which only an entry with exactly these arguments admits"
     if runs_anything(segment):
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
+    if segment.executable is not None and not segment.executable.trusted:
+        return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
     return f"`{path}` with these arguments is on no allowlist"
 
 
