@@ -51,8 +51,8 @@ def runs_anything(segment: Segment) -> bool:
 def _admits(entry: AllowlistEntry, segment: Segment, executable: Executable, around: Circumstances) -> bool:
     return (
         _counts_here(entry, around)
-        and _is_pinned(entry, segment)
         and _is_program(entry, executable, around)
+        and _is_pinned(entry, segment)
         and _has_arguments(entry, segment)
     )
 

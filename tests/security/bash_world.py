@@ -58,6 +58,16 @@ class BashWorld:
             (self._work / name).write_text(text)
         self._environment = {"PATH": str(programs), "HOME": str(root), "TERM": "dumb", "LC_ALL": "C.UTF-8"}
 
+    @property
+    def programs(self) -> str:
+        """The only directory on the PATH."""
+        return str(self._root / "bin")
+
+    @property
+    def work(self) -> str:
+        """The directory in which lines run."""
+        return str(self._work)
+
     def can_run(self, line: str) -> bool:
         """Tell whether a line is harmless here, and every carrier that it names is installed."""
         named = set(re.findall(r"[a-z][a-z0-9-]*", line)) & set(REAL)
@@ -75,4 +85,6 @@ class BashWorld:
             check=False,
             start_new_session=True,
         )
-        return sorted(set(self._log.read_text().splitlines())) if self._log.exists() else []
+        noted = sorted(set(self._log.read_text().splitlines())) if self._log.exists() else []
+        self._log.unlink(missing_ok=True)
+        return noted

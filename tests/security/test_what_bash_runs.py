@@ -124,7 +124,7 @@ RUN_OTHERWISE = [
     ("parallel id ::: x", "once a line"), ("watch -g -n1 id", "again and again"),
     ("ssh -o ProxyCommand=id x", "before it connects"), ("busybox sh -c id", "the applet"),
     ("toybox sh -c id", "the applet"), ("/lib64/ld-linux-x86-64.so.2 /usr/bin/id", "the loader's operand"),
-    ("'time' id", "the program, not the keyword"), ("unshare id", "id elsewhere"), ("setpriv id",
+    ("'time' -- id", "the program, not the keyword"), ("unshare id", "id elsewhere"), ("setpriv id",
     "id as another"),
     ("chroot / id", "id elsewhere"), ("sudo id", "id as root"), ("sudo -n -- id", "id as root"),
     ("doas id", "id as root"), ("su -c id", "id as root"), ("runuser -u nobody id", "id as another"),
