@@ -20,6 +20,7 @@ from core.explain import call_of, explain, read_row
 from core.judge import Judge
 from core.model.principal import Reviewer
 from core.model.request import (
+    MIN_PREFIX,
     AuditEvent,
     ChainedEvent,
     Change,
@@ -31,7 +32,6 @@ from core.policy.rows import tools_row
 from core.ports import Clock, Store
 from core.runs import Runs
 
-MIN_PREFIX = 8
 NOTIFICATIONS = {
     "approval.requested": "exec.approval.requested",
     "approval.approved": "exec.approval.resolved",
@@ -189,8 +189,9 @@ class OperatorConsole:
 
     async def _stop(self, why: str, agent: str | None = None) -> int:
         """End the runs and take back the open questions (of one agent); returns how many questions."""
+        called_off = await self._approvals.call_off(why, agent)
         await self._runs.stop(why, agent)
-        return await self._approvals.call_off(why, agent)
+        return called_off
 
     async def test_channels(self, channel: str | None) -> dict[str, Any]:
         """Put a question that cannot run anything to the chats, or to one channel."""

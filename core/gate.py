@@ -11,7 +11,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.approvals import lifecycle
@@ -27,19 +27,26 @@ from core.model.decision import Decision, Effect
 from core.model.outcome import Outcome, Status
 from core.model.plan import RunOrder
 from core.model.principal import Claims, PeerCredentials
-from core.model.request import Change, Request, RequestKind, State
+from core.model.request import MIN_PREFIX, Change, Request, RequestKind, State
 from core.model.session import SessionKey
 from core.model.verdict import Verdict
 from core.policy.warnings import ToldWarnings
 from core.ports import Clock, Runner, RunObserver, Store
 from core.runs import Runs
+from core.sessions import Sessions
 from core.shell.render import run_argv
 
 log = logging.getLogger(__name__)
 
-MIN_PREFIX = 8
-
 Locate = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why what was allowed is not done after all, and the rule that says so."""
+
+    reason: str
+    rule: str | None = None
 
 
 class Gate:
@@ -63,6 +70,7 @@ class Gate:
     ) -> None:
         self._judge = judge
         self._told = ToldWarnings()
+        self._sessions = Sessions(store, clock)
         self._approvals = approvals
         self._ledger = ledger
         self._store = store
@@ -117,12 +125,13 @@ class Gate:
 
     async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
         """Tell an agent what holds for its session."""
-        tools = self._judge().toolset(session, claims)
+        tools = self._judge().toolset(session, await self._sessions.settled(session, claims))
         return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
 
-    async def consider(self, call: ToolCall) -> tuple[Case, Verdict]:
+    async def consider(self, call: ToolCall, judge: Judge | None = None) -> tuple[Case, Verdict]:
         """Gather facts and decide, without a trace anywhere."""
-        judge = self._judge()
+        judge = judge or self._judge()
+        call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
         case = await self._look(judge, call)
         now = self._clock.now()
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
@@ -132,10 +141,11 @@ class Gate:
 
     async def fallback(self, request: Request) -> bool:
         """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
-        case, verdict = await self.consider(request.call)
+        judge = self._judge()
+        case, verdict = await self.consider(request.call, judge)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        return self._judge().fallback_allows(case, await self._store.learned(request.call.agent))
+        return judge.fallback_allows(case, await self._store.learned(request.call.agent))
 
     async def _look(self, judge: Judge, call: ToolCall) -> Case:
         try:
@@ -182,21 +192,34 @@ class Gate:
         beyond_waiting = tuple(state for state in State if state is not State.WAITING)
         request = await self._ledger.until(request_id, *beyond_waiting)
         if request.kind is RequestKind.ASK:
-            return outcome_of(request)
+            return await self._handed_over(request)
         if request.state is State.APPROVED:
             case, verdict = await self.consider(request.call)
             return await self._start(request, case, verdict, observer)
         return await self._until_ended(request.id, observer)
 
+    async def _handed_over(self, request: Request) -> Outcome:
+        """Give the answer to its asker; one that its own program carries out is used up by that, once."""
+        if request.state is not State.APPROVED or request.placement is not Placement.CLIENT:
+            return _taken(request) if request.state is State.USED else outcome_of(request)
+        case, verdict = await self.consider(request.call)
+        objection = _objection(request, case, verdict)
+        if objection:
+            return await self._stopped(request, objection)
+        used = lifecycle.used(request, self._clock.now())
+        if await self._ledger.commit(used):
+            return outcome_of(used.request)
+        return _taken(await self._store.request(request.id) or request)
+
     async def _start(self, request: Request, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
         """Check policy, placement and binding again, then use up the grant and run."""
-        changed = request.binding.changed(case.binding)
-        if not changed and verdict.effect is not Effect.DENY:
-            return await self._run(lifecycle.started(request, self._clock.now()), case, observer)
-        why = f"it was approved, but by now {verdict.decision.reason}"
-        if changed:
-            why = str(BindingMismatch(changed))
-        refusal = lifecycle.mismatched(request, why, self._clock.now())
+        objection = _objection(request, case, verdict)
+        if objection:
+            return await self._stopped(request, objection)
+        return await self._run(lifecycle.started(request, self._clock.now()), case, observer)
+
+    async def _stopped(self, request: Request, objection: Objection) -> Outcome:
+        refusal = lifecycle.mismatched(request, objection.reason, self._clock.now(), objection.rule)
         await self._ledger.commit(refusal)
         return outcome_of(await self._store.request(request.id) or refusal.request)
 
@@ -231,7 +254,8 @@ class Gate:
         now = self._clock.now()
         row = verdict.to_json()
         row["where"] = self._locate(verdict.decision.source)
-        timeout = self._judge().config.approvals.exec.timeout
+        deadline = now + self._judge().config.approvals.exec.timeout
+        permission = verdict.permission
         return Request(
             id=str(uuid.uuid4()),
             kind=kind,
@@ -244,12 +268,33 @@ class Gate:
             verdict=row,
             binding=case.binding,
             created_at=now,
-            deadline=now + timeout,
+            deadline=min(deadline, permission.expires_at) if permission else deadline,
             always=verdict.always,
             obligations=frozenset().union(*(decision.obligations for decision in verdict.trace)),
             peer=peer,
-            permission=verdict.permission,
+            permission=permission.id if permission else None,
         )
+
+
+def _objection(request: Request, case: Case, verdict: Verdict) -> Objection | None:
+    """Say what stands against what was allowed by now; a yes of policy holds while policy says yes."""
+    changed = request.binding.changed(case.binding)
+    if changed:
+        return Objection(str(BindingMismatch(changed)))
+    decision = request.resolution.decision if request.resolution else ""
+    by_policy_alone = decision == "allowed-by-policy"
+    if verdict.effect is Effect.DENY or (by_policy_alone and verdict.effect is not Effect.ALLOW):
+        why = f"it was allowed, but by now {verdict.decision.reason}"
+        return Objection(why, verdict.decision.rule)
+    return None
+
+
+def _taken(request: Request) -> Outcome:
+    """Refuse an answer that cannot be handed over: it was taken already, or is open no more."""
+    late = "this answer was taken already, and it counts once; ask again"
+    closed = "it was allowed, but by now its time is over, or Sayso is locked; ask again"
+    reason = late if request.state is State.USED else closed
+    return replace(outcome_of(request), status=Status.DENIED, reason=reason)
 
 
 def _reason(request: Request) -> str:

@@ -29,6 +29,7 @@ from core.model.session import SessionKey
 from core.model.standing import Remembered
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
+from core.policy.decide import refuse_owner_only
 from core.policy.names import normalise
 from core.policy.pipeline import resolve
 from core.policy.registry import NONE, Plugins
@@ -147,7 +148,8 @@ class Judge:
 
         Only a standing permission makes the answer milder: from a question to a yes, never from a no.
         """
-        trace: list[Decision] = [case.tool]
+        owners = refuse_owner_only(self.config, case.call.agent, case.call.tool)
+        trace: list[Decision] = [case.tool, *([owners] if owners else [])]
         judgement: ExecJudgement | None = None
         if case.facts is not None and case.policy is not None:
             judgement = decide(
@@ -174,8 +176,8 @@ class Judge:
             case.placed.placement,
             case.facts,
             judgement.satisfied_by if judgement else (),
-            judgement.always if judgement else AlwaysOffer(),
-            remembered.permission.id if permitted and remembered.permission else None,
+            _offered(judgement.always, case) if judgement else AlwaysOffer(),
+            remembered.permission if permitted else None,
             case.arguments.constraints,
         )
 
@@ -183,7 +185,8 @@ class Judge:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
             return False
-        if {case.tool.effect, case.placed.decision.effect} != {Effect.ALLOW}:
+        others = (case.tool, case.placed.decision, *case.arguments.decisions)
+        if any(decision.effect is not Effect.ALLOW for decision in others):
             return False
         return fallback_allows(
             case.facts,
@@ -312,6 +315,14 @@ def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
     return forbidding(remembered.deny_rules, {case.bound.canonical} | spelled)
 
 
+def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
+    """Withhold Always where another rule would ask all the same."""
+    asks = next((each for each in case.arguments.decisions if each.effect is Effect.ASK), None)
+    if asks is not None:
+        return AlwaysOffer(why=f"{asks.reason}, so remembering would change nothing")
+    return always
+
+
 def _exec_problem(rule: str, reason: str) -> Decision:
     return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, rule)
 
@@ -329,4 +340,4 @@ def _command_from(call: ToolCall) -> CommandText | None:
 
 
 def _canonical_call(call: ToolCall) -> str:
-    return f"{call.tool} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"
+    return f"{normalise(call.tool)} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"

@@ -142,6 +142,14 @@ class StandingStore(Protocol):
         ...
 
 
+class SessionStore(Protocol):
+    """What is remembered of sessions."""
+
+    async def deepest(self, session: str, depth: int, at: int) -> int:
+        """Note a spawn depth that a session claims; returns the deepest that it ever claimed."""
+        ...
+
+
 class AllowlistStore(Protocol):
     """What "always" left."""
 
@@ -277,6 +285,7 @@ class LockStore(Protocol):
 class Store(
     RequestStore,
     StandingStore,
+    SessionStore,
     AllowlistStore,
     CredentialStore,
     PairingStore,

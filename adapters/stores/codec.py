@@ -17,7 +17,8 @@ from core.model.request import Answer, Request
 _REQUEST = TypeAdapter(Request)
 _ENTRY = TypeAdapter(AllowlistEntry)
 _REVIEWER = TypeAdapter(Reviewer)
-_YES = frozenset(answer.value for answer in Answer if answer.allows)
+# A yes for a time ends with its time: it does not count as "approved before".
+_YES = frozenset((Answer.ALLOW_ONCE.value, Answer.ALLOW_ALWAYS.value))
 
 
 def request_row(request: Request) -> dict[str, Any]:

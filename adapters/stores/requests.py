@@ -11,7 +11,7 @@ from adapters.stores.learned import keep_entries
 from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
-from adapters.stores.standing import forbid, permit, use_permission
+from adapters.stores.standing import forbid, permission_counts, permit, use_permission
 from core.errors import StoreError
 from core.model.request import Change, Request, State
 
@@ -46,7 +46,7 @@ _CLOSED = """
 
 
 def _apply(connection: sqlite3.Connection, change: Change) -> bool:
-    if not change.request.state.final and _closed(connection, change.request.call.agent):
+    if _opens(change.request) and _closed(connection, change.request.call.agent):
         return False
     if not all(step(connection, change) for step in (_put, _use_permission, _issue, _consume)):
         return False
@@ -59,6 +59,11 @@ def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     enqueue(connection, change.messages)
     append_events(connection, change.events)
     return True
+
+
+def _opens(request: Request) -> bool:
+    """Tell whether this leaves something open, or hands a yes to its asker."""
+    return not request.state.final or request.state is State.USED
 
 
 def _closed(connection: sqlite3.Connection, agent: str) -> bool:
@@ -78,7 +83,7 @@ def _put(connection: sqlite3.Connection, change: Change) -> bool:
 
 
 def _use_permission(connection: sqlite3.Connection, change: Change) -> bool:
-    needed = change.insert and change.request.permission is not None and not change.request.state.final
+    needed = change.insert and change.request.permission is not None and _opens(change.request)
     return not needed or use_permission(connection, change.request)
 
 
@@ -96,7 +101,10 @@ def _consume(connection: sqlite3.Connection, change: Change) -> bool:
     if change.consume_grant_at is None:
         return True
     request = change.request
-    values = {"id": request.id, "binding": request.binding.digest, "at": change.consume_grant_at}
+    at = change.consume_grant_at
+    if request.permission and not change.insert and not permission_counts(connection, request, at):
+        return False
+    values = {"id": request.id, "binding": request.binding.digest, "at": at}
     return connection.execute(_CONSUME, values).rowcount == 1
 
 

@@ -13,12 +13,14 @@ from adapters.stores.outbox import SqliteOutbox
 from adapters.stores.paired import SqlitePaired
 from adapters.stores.record import SqliteLock, SqliteRecord
 from adapters.stores.requests import SqliteRequests
+from adapters.stores.sessions import SqliteSessions
 from adapters.stores.standing import SqliteStanding
 
 
 class SqliteStore(
     SqliteRequests,
     SqliteStanding,
+    SqliteSessions,
     SqliteAllowlist,
     SqliteCredentials,
     SqlitePaired,

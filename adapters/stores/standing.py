@@ -62,6 +62,12 @@ def use_permission(connection: sqlite3.Connection, request: Request) -> bool:
     return connection.execute(_USE, values).rowcount == 1
 
 
+def permission_counts(connection: sqlite3.Connection, request: Request, now: int) -> bool:
+    """Tell whether the permission of a request has not ended since; this use is counted already."""
+    sql = "SELECT 1 FROM permissions WHERE request_id = ? AND ended_at IS NULL AND expires_at > ?"
+    return connection.execute(sql, (request.permission, now)).fetchone() is not None
+
+
 def _permission(row: tuple[Any, ...]) -> StandingPermission:
     request_id, agent, session, binding, command, given_by, *times = row
     who = load_reviewer(given_by)

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 
 from core.approvals import commands
 from core.approvals.service import Approvals
+from core.approvals.tries import Tries
 from core.display import time_left
 from core.elevated.senders import authorised
 from core.model.card import Card
 from core.model.chat import Press, Reply, Sender, Typed, Verb
 from core.model.principal import Reviewer
-from core.model.request import Answer, AuditEvent, KeptCopy, Request, Review, State
+from core.model.request import MIN_PREFIX, Answer, AuditEvent, KeptCopy, Request, Review, State
 from core.ports import Clock, ReviewAnswer, Store
 
-MIN_PREFIX = 8
+MOST_RECORDED = 10
+RECORDED_WINDOW_S = 10 * 60.0
+
 UNKNOWN = Reply("This request is not kept here any more, so nothing was decided.")
 OUTSIDER = Reply("You are not among the people who may decide here.")
 NOT_THIS_MESSAGE = Reply("This button does not belong to this message, so nothing was decided.")
@@ -66,6 +69,7 @@ class Conversation:
         self._clock = clock
         self._switches = switches
         self._told = told
+        self._refused = Tries(clock, most=MOST_RECORDED, window_s=RECORDED_WINDOW_S)
 
     async def review(self, review: Review) -> ReviewAnswer:
         """Take an answer of somebody whom a login has proven to be the operator."""
@@ -174,6 +178,9 @@ class Conversation:
         )
 
     async def _record(self, kind: str, sender: Sender, place: str, request: Request | None) -> None:
+        if self._refused.exhausted(sender):
+            return  # the record tells of a flood by its beginning
+        self._refused.count(sender)
         actor = f"person:{sender.channel}:{sender.id}"
         data = {"name": sender.name, "place": place}
         about = request.id if request else None

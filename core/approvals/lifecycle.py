@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from core.approvals.rehearsal import is_rehearsal
+from core.model.command import Placement
 from core.model.plan import RunResult, RunStatus
 from core.model.request import (
     Answer,
@@ -60,12 +61,18 @@ def asked(request: Request, now: int) -> Change:
 
 
 def allowed(request: Request, now: int) -> Change:
-    """Keep a call that policy allows; where it runs here, its grant is issued and used in the same step."""
+    """Keep a call that policy allows; where it runs here, its grant is issued and used in the same step.
+
+    Where the asker's own program carries it out, the answer is taken with this very step.
+    """
     created = _event(request, now, "request.created", _agent(request), _admission(request))
     by_rule = {"rule": request.verdict.get("rule"), "permission": request.permission}
     yes = _event(request, now, "request.allowed", BY_POLICY, by_rule)
     grant = _grant(request, now)
     resolution = Resolution("allowed-by-permission" if request.permission else "allowed-by-policy", now)
+    if request.kind is RequestKind.ASK and request.placement is Placement.CLIENT:
+        taken = replace(request, state=State.USED, resolution=resolution, ended_at=now)
+        return Change(taken, insert=True, events=(created, yes))
     if request.kind is RequestKind.ASK:
         answered = replace(request, state=State.APPROVED, resolution=resolution)
         return Change(answered, insert=True, issue_grant=grant, events=(created, yes))
@@ -82,7 +89,9 @@ def refused(request: Request, now: int) -> Change:
     created = _event(request, now, "request.created", _agent(request), _admission(request))
     why = {"rule": request.verdict.get("rule"), "reason": request.verdict.get("reason")}
     no = _event(denied, now, "request.denied", BY_POLICY, why)
-    return Change(denied, insert=True, events=(created, no, *_alarms(denied, now)))
+    return Change(
+        denied, insert=True, events=(created, no, *_alarms(denied, now, denied.verdict.get("rule")))
+    )
 
 
 def reviewed(request: Request, review: Review, now: int) -> Change:
@@ -170,11 +179,12 @@ def failed(request: Request, reason: str, now: int) -> Change:
     return _ended(request, State.FAILED, "run.failed", outcome, now, outcome)
 
 
-def mismatched(request: Request, reason: str, now: int) -> Change:
-    """Record that nothing ran, because it was no longer what had been decided."""
+def mismatched(request: Request, reason: str, now: int, rule: str | None = None) -> Change:
+    """Record that nothing ran: it was no longer what had been decided, or a rule denies it by now."""
     outcome = {"reason": reason}
     change = _ended(request, State.DENIED, "run.refused", outcome, now, outcome)
-    return replace(change, expect=frozenset({request.state}))
+    events = (*change.events, *_alarms(change.request, now, rule))
+    return replace(change, expect=frozenset({request.state}), events=events)
 
 
 def interrupted(request: Request, reason: str, now: int) -> Change:
@@ -239,10 +249,10 @@ def _grant(request: Request, now: int) -> Grant:
     return Grant(request.id, request.binding.digest, now, request.deadline)
 
 
-def _alarms(request: Request, now: int) -> tuple[AuditEvent, ...]:
+def _alarms(request: Request, now: int, rule: str | None) -> tuple[AuditEvent, ...]:
     """Tell the operator of an attempt that no honest agent makes."""
-    kind = _ALARMING.get(str(request.verdict.get("rule")))
-    data = {"rule": request.verdict.get("rule"), "command": request.canonical}
+    kind = _ALARMING.get(str(rule))
+    data = {"rule": rule, "command": request.canonical}
     return (_event(request, now, kind, _agent(request), data),) if kind else ()
 
 

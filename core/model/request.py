@@ -15,6 +15,8 @@ from core.model.plan import Binding
 from core.model.principal import PeerCredentials, Reviewer
 from core.model.standing import DenyRule, StandingPermission
 
+MIN_PREFIX = 8  # of an id, as people give it
+
 
 class RequestKind(StrEnum):
     """`RUN` runs here after a yes; `ASK` only answers, its asker runs the call itself or later by id."""

@@ -8,13 +8,14 @@ from typing import Any
 from core.model.allowlist import AlwaysOffer
 from core.model.command import CommandFacts, Placement
 from core.model.decision import Constraint, Decision, Effect, Obligation
+from core.model.standing import StandingPermission
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`decision` is the strictest of `trace`; `satisfied_by` names per segment what admitted it.
 
-    `permission` is the id of the standing permission by which a question became an allow. `constraints` are
+    `permission` is the one by which a question became an allow. `constraints` are
     terms of a yes for whoever carries the call out.
     """
 
@@ -24,7 +25,7 @@ class Verdict:
     facts: CommandFacts | None = None
     satisfied_by: tuple[str | None, ...] = ()
     always: AlwaysOffer = AlwaysOffer()
-    permission: str | None = None
+    permission: StandingPermission | None = None
     constraints: tuple[Constraint, ...] = ()
 
     @property

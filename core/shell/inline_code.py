@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from itertools import takewhile
 from typing import Final
 
 from core.model.command import Segment
@@ -73,9 +74,16 @@ def reads_program_from_stdin(segment: Segment) -> bool:
     arguments = segment.argv[1:]
     if arguments and set(arguments) <= _ASKS_ONLY:
         return False
-    if _evaluates(segment, found) and not (found & SHELLS and _short_cluster(arguments, "s")):
+    if found & SHELLS and _short_cluster(_options(arguments), "s"):
+        return True
+    if _evaluates(segment, found):
         return False
     return not _is_given_program(arguments, found) or any(_is_stdin(argument) for argument in arguments)
+
+
+def _options(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Give what stands before the first operand."""
+    return tuple(takewhile(lambda argument: argument[:1] in {"-", "+"} and argument != "-", arguments))
 
 
 def _is_stdin(argument: str) -> bool:

@@ -1,6 +1,7 @@
 """What every Store keeps and promises.
 
-That is: RequestStore, StandingStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore and LockStore.
+That is: RequestStore, StandingStore, SessionStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore
+and LockStore.
 """
 
 from __future__ import annotations
@@ -709,3 +710,10 @@ async def test_any_request_comes_back_exactly(store, request):
     plain = {"obligations": frozenset()}
     assert repr(replace(back, **plain)) == repr(replace(request, **plain))
     assert set(request.always.entries) <= {e for a in ("main", "other-1") for e in await store.learned(a)}
+
+
+async def test_the_deepest_depth_of_a_session_is_kept(store):
+    assert await store.deepest("agent:main:sub:1", 2, 10) == 2
+    assert await store.deepest("agent:main:sub:1", 1, 20) == 2
+    assert await store.deepest("agent:main:sub:1", 3, 30) == 3
+    assert await store.deepest("agent:main:main", 0, 40) == 0

@@ -6,8 +6,8 @@ import pytest
 
 from core.model.call import ToolCall
 from core.model.outcome import Status
-from core.model.request import Answer, Review
-from tests.core_system import ALICE, MAIN
+from core.model.request import Answer, Review, State
+from tests.core_system import ALICE, MAIN, Noting
 
 
 def rules(tmp_path, **tools):
@@ -97,3 +97,25 @@ async def test_an_address_inside_is_not_fetched_and_one_that_is_listed_is_on_ter
     kinds = [term["kind"] for term in outcome.decision["constraints"]]
     assert kinds == ["connect-to", "judge-redirects", "max-response-bytes"]
     assert (await opened.gate.ask(fetching("http://127.0.0.2/"), None)).status is Status.DENIED
+
+
+async def test_an_answer_that_a_client_has_taken_is_over_and_not_left_to_expire(make_system, files):
+    system = make_system(rules(files, ask={"tools": ["write"]}))
+    allowed = await system.gate.ask(reading(files / "notes"), None)
+    assert (await system.store.request(allowed.request_id)).state is State.USED
+    call = ToolCall("write", MAIN, args={"path": str(files / "new"), "content": "x"})
+    asked = await system.gate.ask(call, None)
+    await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE))
+    taken = await system.gate.wait("main", asked.request_id, Noting())
+    assert taken.status is Status.ALLOWED
+    assert (await system.store.request(asked.request_id)).state is State.USED
+    assert (await system.gate.ask(call, None)).status is Status.PENDING
+
+
+async def test_a_permission_for_a_tool_call_is_used_up_like_any_other(make_system, files):
+    system = make_system(rules(files, ask={"tools": ["read"]}))
+    asked = await system.gate.ask(reading(files / "notes"), None)
+    review = Review(asked.request_id, Answer.ALLOW_FOR, ALICE, for_ms=60_000, max_uses=1)
+    await system.console.resolve(review)
+    assert (await system.gate.ask(reading(files / "notes"), None)).status is Status.ALLOWED
+    assert (await system.gate.ask(reading(files / "notes"), None)).status is Status.PENDING

@@ -26,6 +26,7 @@ from core.model.request import AuditEvent, State
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
+SCHEMA = sum(file.name.endswith(".sql") for file in files("adapters.stores").joinpath("schema").iterdir())
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ async def test_writing_is_synced_and_foreign_keys_are_on(tmp_path):
 
 async def test_the_schema_version_is_noted(database):
     connection = sqlite3.connect(database)
-    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
     connection.close()
 
 
@@ -172,10 +173,10 @@ async def test_a_journal_whose_database_is_gone_is_not_deleted(tmp_path):
 
 async def test_a_database_of_a_newer_version_is_refused(database):
     connection = sqlite3.connect(database)
-    connection.execute("PRAGMA user_version = 7")
+    connection.execute(f"PRAGMA user_version = {SCHEMA + 5}")
     connection.close()
     words = await refusal(database)
-    assert "newer Sayso (schema 7; this one knows 2)" in words
+    assert f"newer Sayso (schema {SCHEMA + 5}; this one knows {SCHEMA})" in words
     assert "Install that version again" in words
 
 
