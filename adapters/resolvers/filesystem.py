@@ -8,14 +8,13 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
+from adapters.resolvers.aliases import aliases
 from core.model.command import UNHASHED, Executable, FileIdentity, RealPath
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _MAX_LINKS = 40
-_MERGED = ("bin", "sbin", "lib", "lib64")  # in the root directory, links below /usr on merged systems
 
 
 class FilesystemResolver:
@@ -70,7 +69,7 @@ class FilesystemResolver:
         identity = self._identity(real, status, trusted=trusted)
         if identity.sha256 == UNHASHED:
             return None
-        return Executable(name, found, real, identity, trusted, _aliases(place, found, real))
+        return Executable(name, found, real, identity, trusted, aliases(place, found, real))
 
     def _identity(self, real: str, status: os.stat_result, *, trusted: bool) -> FileIdentity:
         digest = None if trusted else self._digest(real, status) or UNHASHED
@@ -143,25 +142,6 @@ def _resolved(place: str) -> tuple[str, str, os.stat_result]:
     found = _directory_resolved(place)
     real = posixpath.realpath(found, strict=True)
     return found, real, _status(real)
-
-
-def _aliases(place: str, found: str, real: str) -> tuple[str, ...]:
-    """Give the other absolute paths of a program: as it was looked up, and through the links of `/`."""
-    merged = _merged_links()
-    through = (
-        name + path[len(target) :]
-        for name, target in merged
-        for path in (found, real)
-        if path.startswith(target + "/")
-    )
-    given = [place] if posixpath.normpath(place) == place else []
-    return tuple(dict.fromkeys(path for path in (*given, *through) if path not in {found, real}))
-
-
-@lru_cache(maxsize=1)
-def _merged_links() -> tuple[tuple[str, str], ...]:
-    names = (f"/{name}" for name in _MERGED)
-    return tuple((name, posixpath.realpath(name)) for name in names if posixpath.islink(name))
 
 
 def _only_root_changes(found: str, real: str) -> bool:
