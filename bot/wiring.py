@@ -12,6 +12,7 @@ from typing import Any
 
 from adapters.channels.web.adapter import WebChannel
 from adapters.ingress.unix_socket import UnixSocketIngress
+from adapters.parsers.pool import ParserPool
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
@@ -38,6 +39,7 @@ from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.pairing import Pairing
 from core.approvals.permissions import Permissions
+from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -89,12 +91,14 @@ async def assemble(
     credentials = await _credentials(loaded, store, clock, home)
     names = SystemNameResolver()
     stack.callback(names.close)
+    parsers = stack.enter_context(ParserPool())
+    parsers.start()
 
     def config() -> Config:
         return live.config()
 
     registrar = Registrar(config, store, clock)
-    live = Live(loaded, read, _judges(home, names, registrar), store, clock)
+    live = Live(loaded, read, _judges(home, names, registrar, parsers), store, clock)
     permissions = Permissions(store, clock, loaded.secrets)
     channels = registry.channels(loaded.config, store, permissions, clock)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
@@ -125,13 +129,15 @@ async def assemble(
     return Ready(socket, page.address if page else None, live.reload)
 
 
-def _judges(home: Home, names: NameResolver, registrar: Registrar) -> Callable[[LoadedConfig], Judge]:
+def _judges(
+    home: Home, names: NameResolver, registrar: Registrar, parsers: ParserPool
+) -> Callable[[LoadedConfig], Judge]:
     resolver = FilesystemResolver()
 
     def judge_of(loaded: LoadedConfig) -> Judge:
         registry.check_targets(loaded.config)
         site = survey(loaded.config, home.path, loaded.protected_paths)
-        return Judge(loaded.config, site, resolver, names, registrar.plugins)
+        return Judge(loaded.config, site, resolver, names, registrar.plugins, parsers.parse)
 
     return judge_of
 
@@ -144,7 +150,8 @@ async def _people(
     await pairing.load()
     stack.push_async_callback(pairing.close)
     routing = Routing(live.config, opened, lambda: pairing.paired)
-    approvals = Approvals(ledger, store, clock, routing.routes, secrets)
+    rules = Rulebook(live.config).rules
+    approvals = Approvals(ledger, store, clock, routing.routes, secrets, rules)
     addresses = Addresses(opened, registry.place, routing.named)
     herald = Herald(store, clock, lambda: live.config().approvals.notices, addresses, secrets)
     ledger.on_commit.append(herald.hear)

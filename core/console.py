@@ -24,6 +24,7 @@ from core.model.request import (
     AuditEvent,
     ChainedEvent,
     Change,
+    GivenReview,
     Request,
     Review,
     State,
@@ -34,6 +35,7 @@ from core.runs import Runs
 
 NOTIFICATIONS = {
     "approval.requested": "exec.approval.requested",
+    "approval.reviewed": "exec.approval.reviewed",
     "approval.approved": "exec.approval.resolved",
     "approval.fallback": "exec.approval.resolved",
     "approval.denied": "exec.approval.resolved",
@@ -102,6 +104,8 @@ class OperatorConsole:
             "verdict": request.verdict,
             "always": {"words": list(request.always.words), "why": request.always.why},
             "binding": request.binding.digest,
+            "required": request.required,
+            "reviews": [_review(given) for given in request.reviews],
             "copies": [
                 {"channel": kept.copy.channel, "place": kept.copy.place, "ref": kept.ref} for kept in copies
             ],
@@ -284,6 +288,22 @@ def summary(request: Request) -> dict[str, Any]:
         "endedAt": request.ended_at,
         "decided": settled_line(request) if request.resolution else None,
         "exitCode": (request.outcome or {}).get("exitCode"),
+    }
+
+
+def _review(given: GivenReview) -> dict[str, Any]:
+    who = given.reviewer
+    return {
+        "answer": given.answer.value,
+        "by": str(who),
+        "person": who.person,
+        "channel": who.channel,
+        "id": who.id,
+        "name": who.name,
+        "at": given.at,
+        "reason": given.reason,
+        "forMs": given.for_ms,
+        "maxUses": given.max_uses,
     }
 
 

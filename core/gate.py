@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
-from core.approvals.service import NO_ROUTE, Approvals, overruled
+from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
 from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
@@ -37,6 +38,9 @@ from core.sessions import Sessions
 from core.shell.render import run_argv
 
 log = logging.getLogger(__name__)
+
+LOOKED_AT_ONCE = 2
+LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
 
 Locate = Callable[[str], str | None]
 
@@ -78,6 +82,8 @@ class Gate:
         self._runners = runners
         self._clock = clock
         self._locate = locate
+        # What one agent asks about takes long in places; it must not take every thread that looks.
+        self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(LOOKED_AT_ONCE))
 
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome."""
@@ -137,6 +143,8 @@ class Gate:
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
             log.warning("%s", warning)
+        if case.facts is not None and len(case.facts.text) > LARGE:
+            return case, await asyncio.to_thread(judge.verdict, case, remembered)
         return case, judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
@@ -149,7 +157,7 @@ class Gate:
 
     async def _look(self, judge: Judge, call: ToolCall) -> Case:
         try:
-            async with asyncio.timeout(self.looking_deadline_s):
+            async with asyncio.timeout(self.looking_deadline_s), self._turns[call.agent]:
                 return await asyncio.to_thread(judge.examine, call)
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
@@ -182,8 +190,9 @@ class Gate:
         return await self._follow(asked.request_id, observer)
 
     async def _put_to_people(self, request: Request) -> Outcome:
-        if not self._approvals.routes(request):
-            return await self._overrule(request, NO_ROUTE)
+        unanswerable = self._approvals.unanswerable(request)
+        if unanswerable is not None:
+            return await self._overrule(request, unanswerable)
         asked = await self._approvals.ask(request)
         return outcome_of(asked) if asked else await self._barred(request)
 

@@ -39,6 +39,7 @@ from core.ports import NameResolver, Resolver
 from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
+from core.shell.parse import Parse, parse
 from core.shell.scripts import with_scripts
 
 _NOTHING = Remembered()
@@ -99,12 +100,14 @@ class Judge:
         resolver: Resolver,
         names: NameResolver,
         plugins: Callable[[], Plugins] = lambda: NONE,
+        parse: Parse = parse,
     ) -> None:
         self.config = config
         self.site = site
         self._resolver = resolver
         self._names = names
         self.plugins = plugins
+        self._parse = parse
         self.tools = lru_cache(maxsize=512)(self._tools)
         self._policy = lru_cache(maxsize=512)(self._effective)
         self._plan = lru_cache(maxsize=512)(self._laid_out)
@@ -129,7 +132,7 @@ class Judge:
         cwd, problem = self._cwd(command, plan, placed.placement)
         policy = self._policy(call.agent, placed.placement)
         path = dict(plan.env).get("PATH", "").split(":")
-        facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver)
+        facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver, parse=self._parse)
         facts = with_scripts(facts, self._resolver)
         bound = self._bound(call, command, placed, plan, cwd, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())

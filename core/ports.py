@@ -323,8 +323,11 @@ class ReviewDesk(Protocol):
         """Take a person's answer; the first valid one wins, later ones are told what stands."""
         ...
 
-    async def card(self, request_id: str) -> Card | None:
-        """Return the card of a kept request."""
+    async def card(self, request_id: str, at: tuple[str, str] | None = None) -> Card | None:
+        """Return the card of a kept request, with what may be answered at this (channel, place).
+
+        Without a place: what may be answered by whoever a login has proven to be the operator.
+        """
         ...
 
     async def waiting(self) -> tuple[Card, ...]:

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from typing import Any
 
-from adapters.stores.codec import load_request, request_row
+from adapters.stores.codec import load_request, request_row, shown_text
 from adapters.stores.learned import keep_entries
 from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
@@ -40,6 +40,10 @@ _CONSUME = """
     UPDATE grants SET consumed_at = :at
     WHERE request_id = :id AND binding = :binding AND consumed_at IS NULL AND expires_at >= :at
 """
+_REVIEW = """
+    INSERT INTO reviews (request_id, number, person, channel, id, answer, at) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (request_id, number) DO NOTHING
+"""
 _CLOSED = """
     SELECT locked OR EXISTS (SELECT 1 FROM agents WHERE id = ? AND revoked_at IS NOT NULL) FROM meta
 """
@@ -48,7 +52,7 @@ _CLOSED = """
 def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     if _opens(change.request) and _closed(connection, change.request.call.agent):
         return False
-    if not all(step(connection, change) for step in (_put, _use_permission, _issue, _consume)):
+    if not all(step(connection, change) for step in (_put, _review, _use_permission, _issue, _consume)):
         return False
     if change.learn:
         keep_entries(connection, change.request.id, change.learn.entries)
@@ -80,6 +84,26 @@ def _put(connection: sqlite3.Connection, change: Change) -> bool:
         return True
     row["expect"] = json.dumps(sorted(change.expect))
     return connection.execute(_REPLACE, row).rowcount == 1
+
+
+def _review(connection: sqlite3.Connection, change: Change) -> bool:
+    given, reviews = change.review, change.request.reviews
+    if given is None:
+        return True
+    if not reviews or reviews[-1] != given:
+        raise StoreError(f"an answer to request {change.request.id} is not the last of its answers")
+    who = given.reviewer
+    person = shown_text(who.person) if who.person else None
+    answer = (
+        change.request.id,
+        len(reviews) - 1,
+        person,
+        who.channel,
+        shown_text(who.id),
+        given.answer,
+        given.at,
+    )
+    return connection.execute(_REVIEW, answer).rowcount == 1
 
 
 def _use_permission(connection: sqlite3.Connection, change: Change) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.approvals import commands
 from core.approvals.service import Approvals
@@ -75,9 +75,9 @@ class Conversation:
         """Take an answer of somebody whom a login has proven to be the operator."""
         return await self._approvals.review(review)
 
-    async def card(self, request_id: str) -> Card | None:
-        """Return the card of a kept request."""
-        return await self._approvals.card(request_id)
+    async def card(self, request_id: str, at: tuple[str, str] | None = None) -> Card | None:
+        """Return the card of a kept request, as it is shown at this (channel, place)."""
+        return await self._approvals.card(request_id, at)
 
     async def waiting(self) -> tuple[Card, ...]:
         """Return all cards that wait, oldest first."""
@@ -102,13 +102,18 @@ class Conversation:
         await self._store.note_ref(kept.copy, press.ref)
         if press.verb in _ANSWERS:
             return await self._answered(press, request)
-        card = await self._approvals.card(request.id)
+        card = await self._approvals.card(request.id, (press.sender.channel, press.place))
         return _shown(card, press.verb) if card else UNKNOWN
 
     async def _answered(self, press: Press, request: Request) -> Reply:
         reason = commands.reason(press.reason or "")
         review = Review(
-            request.id, _ANSWERS[press.verb], _reviewer(press.sender), reason, for_ms=press.for_ms
+            request.id,
+            _ANSWERS[press.verb],
+            _reviewer(press.sender),
+            reason,
+            for_ms=press.for_ms,
+            places=(press.place,),
         )
         return Reply((await self._approvals.review(review)).text)
 
@@ -137,7 +142,13 @@ class Conversation:
             several = ", ".join(request.id for request in theirs)
             return Reply(f"Several requests begin with {command.id}: {several}")
         review = _review(theirs[0].id, command, _reviewer(typed.sender))
-        return Reply((await self._approvals.review(review)).text)
+        places = self._places(typed, theirs[0])
+        return Reply((await self._approvals.review(replace(review, places=places))).text)
+
+    def _places(self, typed: Typed, request: Request) -> tuple[str, ...]:
+        """Name the places whose terms hold for a command: where it was typed, or else all of its sender's."""
+        places = self._deciding(typed.sender, request, _place(typed))
+        return (typed.place,) if typed.place in places else places
 
     async def _pending(self, typed: Typed) -> Reply:
         waiting = await self._store.in_states(State.WAITING)
@@ -168,13 +179,17 @@ class Conversation:
 
     def _may_decide(self, sender: Sender, request: Request, place: str | None) -> bool:
         """Tell whether a route of the request leads to this sender in this place (None: the two alone)."""
+        return bool(self._deciding(sender, request, place))
+
+    def _deciding(self, sender: Sender, request: Request, place: str | None) -> tuple[str, ...]:
         asked = {(copy.channel, copy.place) for copy in request.copies}
-        return any(
-            route.channel == sender.channel
+        return tuple(
+            route.place
+            for route in self._approvals.routes(request)
+            if route.channel == sender.channel
             and (route.channel, route.place) in asked
             and place in (None, route.place)
             and authorised(route.approvers, sender)
-            for route in self._approvals.routes(request)
         )
 
     async def _record(self, kind: str, sender: Sender, place: str, request: Request | None) -> None:
@@ -193,13 +208,14 @@ def in_full(card: Card) -> str:
     """Write out everything that a card says, for those who must see all of it before they allow it."""
     env = "\n".join(f"  {name}={value}" for name, value in card.env) or "  nothing"
     always = ", ".join(card.always) or f"not offered: {card.always_why}"
+    answers = f"Answers:    {card.progress}\n" if card.progress else ""
     return (
         f"{card.command}\n\n"
         f"Runs in:    {card.cwd} ({card.placement})\n"
         f"For:        {card.agent}, session {card.session}\n"
         f"Asks for:   {card.reason}\n"
         f"Rule:       {card.rule}, written in {card.written}\n"
-        f"Always:     {always}\n"
+        f"Always:     {always}\n{answers}"
         f"Adds to the environment:\n{env}\n"
         f"Id:         {card.request_id}\n"
     )

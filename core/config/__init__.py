@@ -37,6 +37,7 @@ from core.config.people import (
     ExecApprovals,
     NoticeSettings,
     OperatorSettings,
+    PeopleById,
     RouteTarget,
     SlackSettings,
     TelegramSettings,
@@ -94,6 +95,7 @@ __all__ = [
     "OperatorSettings",
     "PathOnThisMachine",
     "PathRules",
+    "PeopleById",
     "PluginSettings",
     "ProfileName",
     "ProviderTools",
@@ -141,6 +143,7 @@ class Config(Section):
     plugins: dict[str, PluginSettings] = Field(default_factory=dict)
     skills: dict[str, SkillSettings] = Field(default_factory=dict)
     approvals: ApprovalSettings = ApprovalSettings()
+    people: PeopleById = Field(default_factory=dict)
     sandboxing: SandboxSettings = SandboxSettings()
     channels: ChannelSettings = ChannelSettings()
     operator: OperatorSettings = OperatorSettings()

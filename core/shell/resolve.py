@@ -13,7 +13,7 @@ from core.shell import render
 from core.shell.assemble import SimpleCommand
 from core.shell.builtins import BUILTINS, harmless
 from core.shell.names import variants
-from core.shell.parse import parse
+from core.shell.parse import Parse
 from core.shell.programs import MULTI_CALL, POSIX_SHELLS
 from core.shell.scan import Refused
 from core.shell.shells import ShellScript, shell_script
@@ -34,9 +34,10 @@ class Rendered:
 class Analysis:
     """Resolves one command; holds what stays the same throughout."""
 
-    def __init__(self, path: Sequence[str], resolver: Resolver) -> None:
+    def __init__(self, path: Sequence[str], resolver: Resolver, parse: Parse) -> None:
         self._path = tuple(path)
         self._resolver = resolver
+        self.parse = parse
 
     def line(self, commands: Sequence[SimpleCommand], cwd: str | None, depth: int = 0) -> Rendered:
         """Resolve the commands of a line in order, each where the ones before it left the shell."""
@@ -66,6 +67,8 @@ class Analysis:
 
     def _simple(self, command: SimpleCommand, cwd: str | None, depth: int) -> Rendered:
         rendered = self._body(command, cwd, depth)
+        if not command.assignments and not command.redirections:
+            return rendered
         text = render.command(command.assignments, rendered.text, command.redirections)
         extra = tuple(command.assignments)
         redirections = tuple(command.redirections)
@@ -124,13 +127,18 @@ class Analysis:
             return None
         name = posixpath.basename(executable.path)
         try:
-            inner = self.line(_commands(script), cwd, depth + 1)
+            inner = self.line(self._commands(script), cwd, depth + 1)
         except Refused as refused:
             found = refused.refusal
             raise Refused(found.construct, found.position, f"inside `{name} -c`: {found.reason}") from refused
         text = f"{render.quote_command(executable.path)} -c {render.quote(inner.text)}"
         wrapping = Wrapping(f"{name} -c", tuple(words), executable)
         return Rendered(text, _carried(inner.segments, wrapping, ()))
+
+    def _commands(self, script: ShellScript) -> Sequence[SimpleCommand]:
+        if script.words:
+            return (SimpleCommand(0, words=list(script.words)),)
+        return self.parse(script.text)
 
     def _installed(self, words: Sequence[Word], cwd: str | None, depth: int) -> Rendered | None:
         """Put the program that `npx NAME` would find in the project itself in its place."""
@@ -235,12 +243,6 @@ def _cd(command: SimpleCommand, target: str) -> str:
     return render.command((), f"cd {render.quote(target)}", command.redirections)
 
 
-def _commands(script: ShellScript) -> Sequence[SimpleCommand]:
-    if script.words:
-        return (SimpleCommand(0, words=list(script.words)),)
-    return parse(script.text)
-
-
 def _upward(directory: str) -> Iterator[str]:
     """Give a directory and those above it, but for the root."""
     while directory.strip("/"):
@@ -249,7 +251,7 @@ def _upward(directory: str) -> Iterator[str]:
 
 
 def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:
-    return (*segments[:-1], replace(segments[-1], operator=operator))
+    return (*segments[:-1], replace(segments[-1], operator=operator)) if operator else segments
 
 
 def _carried(

@@ -131,6 +131,18 @@ async def test_a_line_over_a_mebibyte_is_told_its_limit(site):
     assert "1048576" in (await peer.answer(None))["error"]["message"]
 
 
+async def test_a_reason_of_ten_megabytes_is_told_the_limit_and_decides_nothing(site):
+    peer = await site.operator()
+    head = b'{"jsonrpc":"2.0","id":5,"method":"exec.approval.resolve","params":{"id":"12345678",'
+    peer.send(head + b'"decision":"deny","reason":"' + b"x" * 10_000_000 + b'"}}\n')
+    assert "1048576" in (await peer.answer(None))["error"]["message"]
+    just_fits = await peer.call(
+        "exec.approval.resolve", id="12345678", decision="deny", reason="x" * 1_000_000
+    )
+    assert just_fits["error"]["data"] == {"field": "reason"}
+    assert "result" in await peer.call("exec.approval.list")
+
+
 async def test_a_call_may_arrive_in_pieces(site):
     peer = await site.agent()
     line = b'{"jsonrpc":"2.0","id":5,"method":"exec.run","params":{"command":"exit 4"}}\n'
