@@ -17,14 +17,13 @@ from core.arguments.judgement import ArgumentJudgement
 from core.arguments.surroundings import Surroundings, surroundings_of
 from core.config import Config
 from core.elevated.placement import Placed, place
-from core.execsec.allowlist import runs_anything
 from core.execsec.decide import ExecJudgement, decide, fallback_allows, together
 from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
 from core.execsec.tighten import in_force
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
-from core.model.command import CommandFacts, FileIdentity, Placement
+from core.model.command import CommandFacts, Placement
 from core.model.decision import Decision, Effect, Layer, strictest
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.principal import Claims
@@ -44,6 +43,7 @@ from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 from core.shell.parse import Parse, parse
+from core.shell.scripts import with_scripts
 
 _NOTHING = Remembered()
 _NO_ARGUMENTS = ArgumentJudgement()
@@ -141,6 +141,7 @@ class Judge:
         policy = self._policy(call.agent, placed.placement)
         path = dict(plan.env).get("PATH", "").split(":")
         facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver, parse=self._parse)
+        facts = with_scripts(facts, self._resolver)
         bound = self._bound(call, command, placed, plan, cwd, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())
         return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments)
@@ -193,7 +194,7 @@ class Judge:
             decide(
                 facts,
                 each,
-                _counting(remembered.learned, case.bound),
+                remembered.learned,
                 case.placed.placement,
                 env=case.bound.env,
                 seen_before=remembered.seen_before,
@@ -212,9 +213,7 @@ class Judge:
         if any(decision.effect is not Effect.ALLOW for decision in others):
             return False
         return all(
-            fallback_allows(
-                case.facts, each, _counting(learned, case.bound), case.placed.placement, case.bound.env
-            )
+            fallback_allows(case.facts, each, learned, case.placed.placement, case.bound.env)
             for each in in_force(case.policy, case.call, document)
         )
 
@@ -301,7 +300,9 @@ class Judge:
         facts: CommandFacts | None = None,
     ) -> BoundCommand:
         stdin = None if command.stdin is None else hashlib.sha256(command.stdin).hexdigest()
-        executables = tuple(s.executable for s in facts.segments if s.executable) if facts else ()
+        segments = facts.segments if facts else ()
+        executables = dict.fromkeys(each for segment in segments for each in segment.executables)
+        scripts = dict.fromkeys(each for segment in segments for each in segment.scripts)
         return BoundCommand(
             agent=call.agent,
             session=str(call.session),
@@ -311,21 +312,9 @@ class Judge:
             stdin=stdin,
             placement=placed.placement,
             plan=plan,
-            executables=executables,
-            scripts=self._scripts(facts, cwd) if facts else (),
+            executables=tuple(executables),
+            scripts=tuple(scripts),
         )
-
-    def _scripts(self, facts: CommandFacts, cwd: str) -> tuple[tuple[str, FileIdentity], ...]:
-        """Look at every file that a program which runs anything is given: its text may be what runs."""
-        given = [
-            posixpath.join(segment.cwd or cwd, word.value)
-            for segment in facts.segments
-            if segment.words and runs_anything(segment)
-            for word in segment.words[1:]
-            if word.literal and word.value and not word.value.startswith("-")
-        ]
-        looked = ((path, self._resolver.file(path)) for path in dict.fromkeys(given))
-        return tuple((path, identity) for path, identity in looked if identity)
 
 
 def _case(
@@ -347,26 +336,12 @@ def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
     return forbidding(remembered.deny_rules, {case.bound.canonical} | spelled)
 
 
-def _changeable_script(bound: BoundCommand) -> str | None:
-    return next((path for path, identity in bound.scripts if identity.sha256), None)
-
-
-def _counting(learned: Sequence[AllowlistEntry], bound: BoundCommand) -> Sequence[AllowlistEntry]:
-    """Leave out what "always" left where a script can be changed: its name may mean another text by now."""
-    if _changeable_script(bound) is None:
-        return learned
-    return tuple(entry for entry in learned if not entry.learned)
-
-
 def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
-    """Withhold Always where it would not hold: another rule asks, or others can change a script it runs."""
+    """Withhold Always where another rule would ask all the same."""
     asks = next((each for each in case.arguments.decisions if each.effect is Effect.ASK), None)
     if asks is not None:
         return AlwaysOffer(why=f"{asks.reason}, so remembering would change nothing")
-    changeable = _changeable_script(case.bound)
-    if changeable is None or not always.entries:
-        return always
-    return AlwaysOffer(why=f"never remembered: {changeable} is run by it and can be changed by others")
+    return always
 
 
 def _exec_problem(rule: str, reason: str) -> Decision:

@@ -10,7 +10,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.model.command import Executable, FileIdentity, RealPath
+from adapters.resolvers.aliases import aliases
+from core.model.command import UNHASHED, Executable, FileIdentity, RealPath
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
@@ -64,12 +65,12 @@ class FilesystemResolver:
         if not _is_program(status):
             return None
         identity = self._identity(real, status, trusted=trusted)
-        if not trusted and identity.sha256 is None:
+        if identity.sha256 == UNHASHED:
             return None
-        return Executable(name, found, real, identity, trusted)
+        return Executable(name, found, real, identity, trusted, aliases(place, found, real))
 
     def _identity(self, real: str, status: os.stat_result, *, trusted: bool) -> FileIdentity:
-        digest = None if trusted else self._digest(real, status)
+        digest = None if trusted else self._digest(real, status) or UNHASHED
         return FileIdentity(
             status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, digest
         )

@@ -12,6 +12,7 @@ from bot.config.quorums import quorum_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
+from core.execsec.skills import can_run_anything
 from core.policy.checks import never_counting, unknown_channels, without_built_ins
 
 # Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
@@ -19,8 +20,6 @@ NOT_ENFORCED_YET = MappingProxyType(
     {
         "tools.elevated": "elevation cannot be turned on",
         "tools.exec.node": "there are no nodes, so host: node refuses every run",
-        "tools.exec.autoAllowSkills": "no skill is allowed by itself",
-        "agents.*.exec.autoAllowSkills": "no skill is allowed by itself",
         "agents.*.tools.elevated": "elevation cannot be turned on",
         "agents.*.sandbox.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "agents.*.sandbox.docker": "there are no containers",
@@ -41,7 +40,16 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for path in _set_paths(config, pattern.split("."), "")
     ]
     policy = (*never_counting(config), *without_built_ins(config), *unknown_channels(config))
-    return (*texts, *policy, *_faulty_globs(config), *_faulty_senders(config), *quorum_doubts(config))
+    people = (*_faulty_senders(config), *quorum_doubts(config))
+    return (*texts, *policy, *_idle_skill_bins(config), *_faulty_globs(config), *people)
+
+
+def _idle_skill_bins(config: Config) -> Iterator[str]:
+    for name, skill in config.skills.items():
+        for index, text in enumerate(skill.bins):
+            if can_run_anything(text):
+                why = "it can run other programs, so it needs an allowlist entry with its arguments"
+                yield f"skills.{name}.bins[{index}]: {text!r} never runs by autoAllowSkills: {why}"
 
 
 def _faulty_globs(config: Config) -> Iterator[str]:

@@ -28,7 +28,7 @@ from core.config.choices import (
     Scope,
     Unanalysable,
 )
-from core.config.exec import AllowlistRule, ExecOverrides, ExecSettings, SafeBinProfile
+from core.config.exec import AllowlistRule, ExecOverrides, ExecSettings, SafeBinProfile, SkillSettings
 from core.config.people import (
     ApprovalSettings,
     ChannelSettings,
@@ -109,6 +109,7 @@ __all__ = [
     "Scope",
     "Secret",
     "Section",
+    "SkillSettings",
     "SlackSettings",
     "SubagentSettings",
     "SubagentTools",
@@ -140,6 +141,7 @@ class Config(Section):
     agents: Agents = Agents()
     groups: dict[str, dict[str, GroupSettings]] = Field(default_factory=dict)
     plugins: dict[str, PluginSettings] = Field(default_factory=dict)
+    skills: dict[str, SkillSettings] = Field(default_factory=dict)
     approvals: ApprovalSettings = ApprovalSettings()
     people: PeopleById = Field(default_factory=dict)
     sandboxing: SandboxSettings = SandboxSettings()

@@ -42,6 +42,20 @@ class SafeBinProfile(Section):
     max_positional: int = Field(default=0, ge=0)
 
 
+class SkillSettings(Section):
+    """`skills.<id>`: the programs that a skill brings, by bare name or absolute path."""
+
+    bins: tuple[NonEmpty, ...] = ()
+
+    @field_validator("bins")
+    @classmethod
+    def _names_or_paths(cls, bins: tuple[str, ...]) -> tuple[str, ...]:
+        for text in bins:
+            if ("/" in text and not text.startswith("/")) or text != text.strip() or set(text) & set("*?"):
+                raise ValueError(f"{text!r} is neither the bare name of a program nor an absolute path")
+        return bins
+
+
 class ExecOverrides(Section):
     """What an agent may set differently; None keeps what `tools.exec` says."""
 

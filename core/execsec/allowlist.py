@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import re2
 
+from core.execsec.pins import cannot_be_pinned, pin
 from core.model.allowlist import AllowlistEntry
 from core.model.command import Executable, Placement, Segment
 from core.shell import render
@@ -19,6 +20,7 @@ from core.shell.names import names
 from core.shell.programs import RUNS_ANYTHING
 
 _CACHE = 1024
+_SYSTEM_LINKS = ("/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ def runs_anything(segment: Segment) -> bool:
 def _admits(entry: AllowlistEntry, segment: Segment, executable: Executable, around: Circumstances) -> bool:
     return (
         _counts_here(entry, around)
-        and _is_pinned(entry, executable)
         and _is_program(entry, executable, around)
+        and _is_pinned(entry, segment)
         and _has_arguments(entry, segment)
     )
 
@@ -64,8 +66,10 @@ def _place(placement: Placement) -> Placement:
     return Placement.HOST if placement is Placement.CLIENT else placement
 
 
-def _is_pinned(entry: AllowlistEntry, executable: Executable) -> bool:
-    return entry.sha256 is None or entry.sha256 == executable.identity.sha256
+def _is_pinned(entry: AllowlistEntry, segment: Segment) -> bool:
+    """Tell whether every file that others can change is as it was when the entry was learned."""
+    by_operator = entry.sha256 is None and not entry.learned
+    return by_operator or (entry.sha256 == pin(segment) and cannot_be_pinned(segment) is None)
 
 
 def _is_program(entry: AllowlistEntry, executable: Executable, around: Circumstances) -> bool:
@@ -73,13 +77,18 @@ def _is_program(entry: AllowlistEntry, executable: Executable, around: Circumsta
         pinned = executable.trusted or entry.sha256 is not None
         return pinned and (entry.pattern, entry.real_path) == (executable.path, executable.real_path)
     pattern = _expanded(entry.pattern, around.home)
-    if pattern in {executable.path, executable.real_path}:
+    if pattern in {executable.path, executable.real_path, *executable.aliases}:
         return True
     if not executable.trusted:
         return False
     if "/" not in pattern and "**" not in pattern:
         return _is_bare_name(pattern, executable, around.trusted_dirs)
-    return path_matches(pattern, executable.real_path)
+    return any(path_matches(pattern, path) for path in (executable.real_path, *_of_the_system(executable)))
+
+
+def _of_the_system(executable: Executable) -> Iterator[str]:
+    """Give the paths through links that only root can place, such as /bin on merged systems."""
+    return (path for path in executable.aliases if path.startswith(_SYSTEM_LINKS))
 
 
 def _is_bare_name(pattern: str, executable: Executable, trusted_dirs: tuple[str, ...]) -> bool:

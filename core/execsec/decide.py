@@ -9,10 +9,11 @@ from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
 from core.execsec.allowlist import Circumstances, admitting, runs_anything
 from core.execsec.deny_rules import denied
-from core.execsec.hazards import Hazard, changeable, environment_hazards, hazards
+from core.execsec.hazards import Hazard, changeable, changeable_script, environment_hazards, hazards
 from core.execsec.learn import offer
 from core.execsec.policy import ExecPolicy
 from core.execsec.safe_bins import is_safe_bin
+from core.execsec.skills import is_skill_bin
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import CommandFacts, Placement, Segment
 from core.model.decision import Decision, Effect, Layer, Obligation, strictest
@@ -147,7 +148,7 @@ def _find(
 ) -> _Finding:
     around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home)
     entries = (*policy.allowlist, *learned)
-    found = [(segment, (*hazards(segment), *changeable(segment, facts))) for segment in facts.segments]
+    found = [(segment, _risks(segment, facts, entries, around)) for segment in facts.segments]
     listed = tuple(None if risks else admitting(segment, entries, around) for segment, risks in found)
     by = tuple(
         None if risks else _satisfied_by(segment, entry, policy)
@@ -162,6 +163,16 @@ def _find(
     return _Finding(by, every, missing, listed)
 
 
+def _risks(
+    segment: Segment, facts: CommandFacts, entries: Sequence[AllowlistEntry], around: Circumstances
+) -> tuple[Hazard, ...]:
+    found = (*hazards(segment), *changeable(segment, facts))
+    exposed = changeable_script(segment, facts)
+    if not exposed or admitting(segment, (each for each in entries if not each.learned), around):
+        return found
+    return (*found, *exposed)  # no operator trusts the command whatever the script says
+
+
 def _satisfied_by(segment: Segment, entry: AllowlistEntry | None, policy: ExecPolicy) -> str | None:
     if not segment.words:
         return "assignment"
@@ -170,7 +181,9 @@ def _satisfied_by(segment: Segment, entry: AllowlistEntry | None, policy: ExecPo
     if entry is not None:
         return f"allowlist:{entry.pattern}"
     bins = (policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
-    return "safe_bin" if is_safe_bin(segment, *bins) else None
+    if is_safe_bin(segment, *bins):
+        return "safe_bin"
+    return "skill" if is_skill_bin(segment, policy.skill_bins, policy.trusted_dirs) else None
 
 
 def _not_found(facts: CommandFacts) -> Decision | None:
@@ -263,6 +276,8 @@ def _why_missed(segment: Segment) -> str:
         return f"`{name}` is given code to run, which only an entry with exactly these arguments admits"
     if runs_anything(segment):
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
+    if segment.executable is not None and not segment.executable.trusted:
+        return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
     return f"`{path}` with these arguments is on no allowlist"
 
 

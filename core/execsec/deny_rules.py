@@ -12,11 +12,11 @@ from typing import Any, Final
 import re2
 
 from core.execsec.policy import DenyPattern, ExecPolicy
-from core.model.command import CommandFacts, Segment
+from core.model.command import CommandFacts, Executable, Segment
 from core.model.decision import Decision, Effect, Layer
 from core.shell import render
 from core.shell.inline_code import inline_code
-from core.shell.names import names
+from core.shell.names import names, variants
 from core.shell.programs import CARRIERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
 from core.shell.word_list import word_list
 
@@ -154,7 +154,7 @@ def _by_operator(facts: CommandFacts, pattern: DenyPattern) -> Decision | None:
     texts = spellings(facts)
     plain_name = not re.search(r"\s", pattern.pattern)
     hit = any(glob.fullmatch(text) for text in texts) or (
-        plain_name and any(glob.fullmatch(text) for each in facts.segments for text in _programs(each))
+        plain_name and any(glob.fullmatch(text) for each in facts.segments for text in _all_programs(each))
     )
     return _operator(pattern) if hit else None
 
@@ -174,10 +174,24 @@ def _programs(segment: Segment) -> Iterator[str]:
         yield from (segment.executable.path, segment.executable.real_path)
 
 
+def _all_programs(segment: Segment) -> Iterator[str]:
+    yield from _programs(segment)
+    for wrapper in segment.wrappers:
+        yield wrapper.words[0].value
+        yield from _names_of(wrapper.executable)
+
+
+def _names_of(executable: Executable | None) -> Iterator[str]:
+    if executable is not None:
+        yield from (executable.path, executable.real_path)
+        yield from variants(executable.path) | variants(executable.real_path)
+
+
 def _forms(segment: Segment) -> Iterator[str]:
     """Give the command as text: each name of the program, arguments quoted and plain, carried parts too."""
     if not segment.words:
         return
+    yield from _wrapped_forms(segment)
     arguments = segment.argv[1:]
     for name in dict.fromkeys([*_programs(segment)]):
         yield f"{name} {' '.join(arguments)}".strip()
@@ -185,6 +199,17 @@ def _forms(segment: Segment) -> Iterator[str]:
     if _carries(segment):
         for start in range(1, len(segment.argv)):
             yield " ".join(segment.argv[start:])
+
+
+def _wrapped_forms(segment: Segment) -> Iterator[str]:
+    """Give the command with each wrapper before it, by each name, and what the wrapper itself was given."""
+    behind = list(segment.argv)
+    for wrapper in reversed(segment.wrappers):
+        own = [word.value for word in wrapper.words]
+        for name in dict.fromkeys((own[0], *_names_of(wrapper.executable))):
+            yield " ".join([name, *own[1:]])
+            yield " ".join([name, *own[1:], *behind])
+        behind = [*own, *behind]
 
 
 def _state(path: str) -> Decision:

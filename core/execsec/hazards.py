@@ -11,7 +11,13 @@ from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import harmless
 from core.shell.environment import dangerous
 from core.shell.names import names
-from core.shell.programs import CARRIERS, CARRYING_OPTIONS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS
+from core.shell.programs import (
+    CARRIERS,
+    CARRYING_OPTIONS,
+    FETCHING_VERBS,
+    PACKAGE_RUNNERS,
+    PRIVILEGE_CHANGERS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +42,26 @@ def environment_hazards(env: Sequence[tuple[str, str]]) -> tuple[Hazard, ...]:
 def changeable(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
     """Name a program that another command of the same line could replace after it was looked at."""
     executable = segment.executable
-    if executable is None or executable.trusted:
+    if executable is None or executable.trusted or _runs_alone(segment, facts):
         return ()
+    return (_replaceable(segment.words[0].value),)
+
+
+def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
+    """Name a script that another command of the same line could replace, so that no pin would hold."""
+    scripts = (path for path, identity in segment.scripts if identity.sha256)
+    script = next(scripts, None)
+    return (_replaceable(script),) if script and not _runs_alone(segment, facts) else ()
+
+
+def _runs_alone(segment: Segment, facts: CommandFacts) -> bool:
     others = (each for each in facts.segments if each is not segment and each.words)
-    if all(each.builtin and harmless(each) for each in others):
-        return ()
-    name = safe(segment.words[0].value)
-    return (Hazard("exec.changeable", f"another command of this line could replace `{name}` before it runs"),)
+    return all(each.builtin and harmless(each) for each in others)
+
+
+def _replaceable(name: str) -> Hazard:
+    reason = f"another command of this line could replace `{safe(name)}` before it runs"
+    return Hazard("exec.changeable", reason)
 
 
 def _found(segment: Segment) -> Iterator[Hazard]:
@@ -81,8 +100,21 @@ def _program(segment: Segment) -> Iterator[Hazard]:
         yield Hazard("exec.carrier", f"`{name}` runs another command, which is not judged")
     elif found & PACKAGE_RUNNERS:
         yield Hazard("exec.package-runner", f"`{name}` may download what it runs")
+    elif verb := _fetching_verb(segment, found):
+        yield Hazard("exec.package-runner", f"`{name} {safe(verb)}` may download what it runs")
     else:
         yield from _carrying_options(segment, found, name)
+
+
+def _fetching_verb(segment: Segment, found: frozenset[str]) -> str | None:
+    """Find a word that makes a package manager run a package; npm also takes its first letters."""
+    verbs = frozenset[str]().union(*(FETCHING_VERBS.get(each, frozenset()) for each in found))
+    words = (word for word in segment.argv[1:] if _means(word, verbs))
+    return next(words, None)
+
+
+def _means(word: str, verbs: frozenset[str]) -> bool:
+    return word in verbs or (len(word) > 1 and any(verb.startswith(word) for verb in verbs))
 
 
 def _carrying_options(segment: Segment, found: frozenset[str], name: str) -> Iterator[Hazard]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from core.execsec.allowlist import runs_anything
+from core.execsec.pins import cannot_be_pinned, pin
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import Placement, Segment
 from core.shell import render
@@ -38,8 +39,6 @@ def _why_not(segment: Segment) -> str | None:
     name = segment.words[0].value if segment.words else "an assignment"
     if executable is None:
         return f"`{name}` is not a program file that could be remembered"
-    if not executable.trusted and executable.identity.sha256 is None:
-        return f"`{name}` could be changed by others and cannot be pinned"
     return _why_not_again(segment, name)
 
 
@@ -53,6 +52,9 @@ def _why_not_again(segment: Segment, name: str) -> str | None:
         return f"`{name}` reads its program from its input, which can be anything next time"
     if names(segment) & SHELLS and inline_code(segment):
         return "a shell line that could not be looked into is never remembered"
+    changeable = cannot_be_pinned(segment)
+    if changeable is not None:
+        return f"{changeable} could be changed by others and cannot be pinned"
     return None
 
 
@@ -72,15 +74,23 @@ def _entry(segment: Segment, agent: str, placement: Placement) -> AllowlistEntry
         args=segment.argv[1:] if exact else None,
         placement=placement,
         real_path=executable.real_path,
-        sha256=None if executable.trusted else executable.identity.sha256,
+        sha256=pin(segment),
         agent=agent,
     )
+
+
+def _as_long_as(segment: Segment) -> str:
+    changeable = [path for path, identity in segment.scripts if identity.sha256]
+    if not changeable:
+        return ", as long as the file stays as it is" if pin(segment) else ""
+    stays = "stays as it is" if len(changeable) == 1 else "stay as they are"
+    return f", as long as {' and '.join(changeable)} {stays}"
 
 
 def _words(segment: Segment, entry: AllowlistEntry, placement: Placement) -> str:
     where = _PLACES[placement]
     name = segment.words[0].value
-    pinned = ", as long as the file stays as it is" if entry.sha256 else ""
+    pinned = _as_long_as(segment)
     if entry.args is None:
         return f"any `{name}` command {where}{pinned}"
     return f"exactly `{render.words(segment.words)}` {where}{pinned}"

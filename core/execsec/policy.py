@@ -10,6 +10,7 @@ from core.config import (
     AskFallback,
     AskMode,
     Config,
+    ExecOverrides,
     ExecSecurity,
     SafeBinProfile,
     Section,
@@ -34,6 +35,7 @@ class ExecPolicy:
     """`sources` gives for each setting its configuration path, or `default`.
 
     `home` is what `~` means in patterns; `protected_paths` are Sayso's own state and configuration.
+    `skill_bins` are the programs of skills, where these run without asking.
     """
 
     agent: str
@@ -50,6 +52,7 @@ class ExecPolicy:
     sources: Mapping[str, str] = field(default_factory=dict)
     home: str = ""
     protected_paths: tuple[str, ...] = ()
+    skill_bins: tuple[str, ...] = ()
 
     def source(self, setting: str) -> str:
         """Return where a setting is written."""
@@ -91,7 +94,15 @@ def effective(
         sources={name: pick.source(name) for name in _SETTINGS},
         home=home,
         protected_paths=protected_paths,
+        skill_bins=_skill_bins(config, own),
     )
+
+
+def _skill_bins(config: Config, own: ExecOverrides) -> tuple[str, ...]:
+    common = config.exec.auto_allow_skills
+    if not (common if own.auto_allow_skills is None else own.auto_allow_skills):
+        return ()
+    return tuple(dict.fromkeys(text for skill in config.skills.values() for text in skill.bins))
 
 
 _SETTINGS = (

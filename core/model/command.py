@@ -50,9 +50,15 @@ class RealPath:
     size: int | None = None
 
 
+UNHASHED = "unhashed"
+
+
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """What tells one file from another that took its place; sha256 where the agent could write it."""
+    """What tells one file from another that took its place; sha256 where the agent could write it.
+
+    Where such a file is too large to be read each time, `sha256` is UNHASHED: nothing pins its text.
+    """
 
     device: int
     inode: int
@@ -71,6 +77,7 @@ class Executable:
     """A program as found: `path` keeps the name used, `real_path` follows every link.
 
     `trusted` is false where the file, or a directory on the way to it, can be written by others.
+    `aliases` are further paths that lead to it: as it was looked up, and `/bin/x` where /bin is a link.
     """
 
     name: str
@@ -78,6 +85,19 @@ class Executable:
     real_path: str
     identity: FileIdentity
     trusted: bool = True
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapping:
+    """A program that only runs the one behind it: its name, and its own words as typed.
+
+    `executable` is None where the canonical form leaves it out, as with `npx`.
+    """
+
+    name: str
+    words: tuple[Word, ...]
+    executable: Executable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +114,8 @@ class Segment:
     """One simple command of a line.
 
     `operator` joins it to the next one (`|`, `&&`, `||`, `;`, `&`, or empty at the end). `cwd` is None
-    where a `cd` before it could not be followed. `through` names the wrappers that were looked through.
+    where a `cd` before it could not be followed. `wrappers` are what was looked through, outermost first.
+    `scripts` are the files that a program which runs anything is given, by path.
     """
 
     words: tuple[Word, ...]
@@ -104,7 +125,19 @@ class Segment:
     executable: Executable | None = None
     builtin: bool = False
     cwd: str | None = None
-    through: tuple[str, ...] = ()
+    wrappers: tuple[Wrapping, ...] = ()
+    scripts: tuple[tuple[str, FileIdentity], ...] = ()
+
+    @property
+    def through(self) -> tuple[str, ...]:
+        """The names of what was looked through."""
+        return tuple(wrapper.name for wrapper in self.wrappers)
+
+    @property
+    def executables(self) -> tuple[Executable, ...]:
+        """Every program that runs for this segment: the wrappers, then the command itself."""
+        found = (*(wrapper.executable for wrapper in self.wrappers), self.executable)
+        return tuple(executable for executable in found if executable is not None)
 
     @property
     def argv(self) -> tuple[str, ...]:

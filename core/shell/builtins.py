@@ -42,7 +42,7 @@ RESERVED: Final[dict[str, str]] = {
     "]]": "conditional",
 }
 
-_ASSIGNING_FORMAT = re.compile(r"%[^%A-Za-z]*n")
+_ASSIGNING_FORMAT = re.compile(r"%[^%A-Za-z]*[hjlLtzq]*n")
 
 
 def harmless(segment: Segment) -> bool:

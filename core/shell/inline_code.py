@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
+from itertools import takewhile
 from typing import Final
 
 from core.model.command import Segment
@@ -9,7 +12,8 @@ from core.shell.names import names
 from core.shell.programs import INTERPRETERS, SHELLS
 from core.shell.word_list import word_list
 
-_STDIN: Final = frozenset(("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
+# Standard input as a file, or any other descriptor: what is behind it is not in the command line.
+_STDIN: Final = re.compile(r"-|/dev/(?:stdin|tty)|/(?:dev|proc/[^/]+)/fd/\d+|/proc/[^/]+/task/[^/]+/fd/\d+")
 # Filters whose first argument is their program; they ask as programs that run anything, not as inline code.
 _PROGRAM_FIRST: Final = word_list("awk gawk mawk nawk original-awk sed gsed dc bc m4 ed red")
 _EVALUATING: Final = INTERPRETERS - _PROGRAM_FIRST
@@ -29,6 +33,30 @@ _OTHERS: Final = "ceE"
 _LONG: Final = word_list(
     "--eval --print --command --execute --init-command --rcfile --init-file --run --expr"
 )
+# Single letters that take no value; the word behind every other option is taken for its value.
+_FLAGS: Final[dict[str, str]] = {
+    **dict.fromkeys(("python", "pypy", "ipython", "micropython"), "bBdEiIOPqsSuvx"),
+    **dict.fromkeys(SHELLS, "abefhikmnptuvxBCEHPTlr"),
+    **dict.fromkeys(("perl", "ruby", "jruby"), "acflnpsStTuUvwW"),
+    **dict.fromkeys(("lua", "luajit"), "ivEW"),
+    **dict.fromkeys(("node", "nodejs"), "i"),
+    **dict.fromkeys(("php", "php-cgi"), "aCehHimnqsvw"),
+}
+_LONG_FLAGS: Final = word_list(
+    """
+    --norc --noprofile --login --posix --restricted --verbose --watch --test --inspect --inspect-brk
+    --no-warnings --trace-warnings --trace-deprecation --trace-uncaught --expose-gc
+    --enable-source-maps --preserve-symlinks --experimental-strip-types --experimental-vm-modules
+    """
+)
+# Options whose value is the program: a module, a file, a directory that is served.
+_NAMES_PROGRAM: Final[dict[str, frozenset[str]]] = {
+    **dict.fromkeys(("python", "pypy"), word_list("-m")),
+    **dict.fromkeys(("php", "php-cgi"), word_list("-f -F -S")),
+    "java": word_list("-jar -m"),
+    **dict.fromkeys(("node", "nodejs"), word_list("--run")),
+}
+_ASKS_ONLY: Final = frozenset(("--version", "-V", "-v", "--help", "-h"))
 _EVAL_WORDS: Final = frozenset(("eval", "repl"))  # deno eval, bun repl
 
 
@@ -44,10 +72,43 @@ def reads_program_from_stdin(segment: Segment) -> bool:
     if not found:
         return False
     arguments = segment.argv[1:]
-    operands = [argument for argument in arguments if not argument.startswith("-")]
-    asks_only = bool(arguments) and set(arguments) <= {"--version", "-V", "-v", "--help", "-h"}
-    evaluates = _evaluates(segment, found) and not (found & SHELLS and _short_cluster(arguments, "s"))
-    return not asks_only and not evaluates and (not operands or bool(_STDIN & set(arguments)))
+    if arguments and set(arguments) <= _ASKS_ONLY:
+        return False
+    if found & SHELLS and _short_cluster(_options(arguments), "s"):
+        return True
+    if _evaluates(segment, found):
+        return False
+    return not _is_given_program(arguments, found) or any(_is_stdin(argument) for argument in arguments)
+
+
+def _options(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Give what stands before the first operand."""
+    return tuple(takewhile(lambda argument: argument[:1] in {"-", "+"} and argument != "-", arguments))
+
+
+def _is_stdin(argument: str) -> bool:
+    path = posixpath.normpath(argument).replace("//", "/") if "/" in argument else argument
+    return _STDIN.fullmatch(path) is not None
+
+
+def _is_given_program(arguments: tuple[str, ...], found: frozenset[str]) -> bool:
+    """Tell whether some word is surely the program, and not the value of an option before it."""
+    flags = frozenset("".join(_FLAGS.get(name, "") for name in found))
+    naming = frozenset[str]().union(*(_NAMES_PROGRAM.get(name, frozenset()) for name in found))
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--" or argument in naming:
+            return bool(rest)
+        if argument[:1] not in {"-", "+"} or argument == "-":
+            return True
+        if not _stands_alone(argument, flags):
+            del rest[:1]
+    return False
+
+
+def _stands_alone(option: str, flags: frozenset[str]) -> bool:
+    return "=" in option or option in _LONG_FLAGS or (option[:2] != "--" and set(option[1:]) <= flags)
 
 
 def _evaluates(segment: Segment, found: frozenset[str]) -> bool:

@@ -109,6 +109,17 @@ RUNS_ANYTHING: Final = (
     )
 )
 
+# Package managers that can fetch and run a package: the words that make them do it.
+FETCHING_VERBS: Final[dict[str, frozenset[str]]] = {
+    "npm": word_list("exec x init create innit"),
+    "pnpm": word_list("exec dlx create"),
+    "yarn": word_list("exec dlx create"),
+    "bun": word_list("x create"),
+    "uv": word_list("tool"),
+    "deno": word_list("x"),
+    "cargo": word_list("binstall"),
+}
+
 MULTI_CALL: Final = frozenset(("busybox", "toybox", "coreutils"))
 
 # Options by which an ordinary program runs, or loads, something else.

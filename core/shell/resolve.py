@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from core.model.command import Executable, Segment, Word
+from core.model.command import Executable, Segment, Word, Wrapping
 from core.ports import Resolver
 from core.shell import render
 from core.shell.assemble import SimpleCommand
 from core.shell.builtins import BUILTINS, harmless
 from core.shell.names import variants
 from core.shell.parse import Parse
-from core.shell.programs import POSIX_SHELLS
+from core.shell.programs import MULTI_CALL, POSIX_SHELLS
 from core.shell.scan import Refused
-from core.shell.wrappers import shell_script, unwrap
+from core.shell.shells import ShellScript, shell_script
+from core.shell.wrappers import packaged, unwrap
 
 MAX_DEPTH: Final = 4
 _SYSTEM: Final = ("/bin/", "/usr/bin/")
@@ -60,7 +61,7 @@ class Analysis:
             " ".join([head, *(render.word(word) for word in words[1:])]),
             (Segment(words=tuple(words), executable=executable, cwd=cwd),),
         )
-        if executable is None or depth >= MAX_DEPTH or not _is_system(executable):
+        if executable is None or depth >= MAX_DEPTH or not executable.trusted:
             return plain
         return self._through(words, cwd, depth, executable) or plain
 
@@ -99,17 +100,24 @@ class Analysis:
     def _through(
         self, words: Sequence[Word], cwd: str | None, depth: int, executable: Executable
     ) -> Rendered | None:
+        installed = self._installed(words, cwd, depth)
+        if installed is not None or not executable.real_path.startswith(_SYSTEM):
+            return installed
         name = posixpath.basename(executable.path)
-        if name in POSIX_SHELLS and variants(executable.real_path) & POSIX_SHELLS:
+        real = variants(executable.real_path)
+        if name in MULTI_CALL:
+            return self._applet(words, cwd, depth, executable)
+        if name in POSIX_SHELLS and real & (POSIX_SHELLS | MULTI_CALL):
             return self._shell(words, cwd, depth, executable)
-        found = unwrap(name, words) if name == posixpath.basename(executable.real_path) else None
+        own = name == posixpath.basename(executable.real_path) or bool(real & MULTI_CALL)
+        found = unwrap(name, words) if own else None
         if found is None:
             return None
         inner = self.external(words[found.taken :], cwd, depth + 1)
-        own = " ".join(
-            [render.quote_command(executable.path), *(render.word(w) for w in words[1 : found.taken])]
-        )
-        return Rendered(f"{own} {inner.text}", _carried(inner.segments, name, found.assignments))
+        taken = words[: found.taken]
+        head = " ".join([render.quote_command(executable.path), *(render.word(w) for w in taken[1:])])
+        wrapping = Wrapping(name, tuple(taken), executable)
+        return Rendered(f"{head} {inner.text}", _carried(inner.segments, wrapping, found.assignments))
 
     def _shell(
         self, words: Sequence[Word], cwd: str | None, depth: int, executable: Executable
@@ -119,12 +127,44 @@ class Analysis:
             return None
         name = posixpath.basename(executable.path)
         try:
-            inner = self.line(self.parse(script.value), cwd, depth + 1)
+            inner = self.line(self._commands(script), cwd, depth + 1)
         except Refused as refused:
             found = refused.refusal
             raise Refused(found.construct, found.position, f"inside `{name} -c`: {found.reason}") from refused
         text = f"{render.quote_command(executable.path)} -c {render.quote(inner.text)}"
-        return Rendered(text, _carried(inner.segments, f"{name} -c", ()))
+        wrapping = Wrapping(f"{name} -c", tuple(words), executable)
+        return Rendered(text, _carried(inner.segments, wrapping, ()))
+
+    def _commands(self, script: ShellScript) -> Sequence[SimpleCommand]:
+        if script.words:
+            return (SimpleCommand(0, words=list(script.words)),)
+        return self.parse(script.text)
+
+    def _installed(self, words: Sequence[Word], cwd: str | None, depth: int) -> Rendered | None:
+        """Put the program that `npx NAME` would find in the project itself in its place."""
+        given = packaged(words)
+        if given is None or cwd is None:
+            return None
+        places = (f"{above}/node_modules/.bin/{words[given.at].value}" for above in _upward(cwd))
+        found = next((place for place in places if self._find(place, cwd)), None)
+        if found is None:
+            return None
+        program = Word(found, render.quote(found))
+        inner = self.external([program, *words[given.at + 1 :]], cwd, depth + 1)
+        return Rendered(inner.text, _carried(inner.segments, Wrapping(given.runner, tuple(words)), ()))
+
+    def _applet(
+        self, words: Sequence[Word], cwd: str | None, depth: int, executable: Executable
+    ) -> Rendered | None:
+        """Put the link of that name in the place of `busybox NAME`, where the PATH has one to this file."""
+        if len(words) < len(("busybox", "NAME")) or not words[1].literal or "/" in words[1].value:
+            return None
+        link = self._find(words[1].value, cwd)
+        if link is None or link.real_path != executable.real_path:
+            return None
+        inner = self.external(words[1:], cwd, depth + 1)
+        wrapping = Wrapping(posixpath.basename(executable.path), tuple(words[:1]))
+        return Rendered(inner.text, _carried(inner.segments, wrapping, ()))
 
     def _find(self, name: str, cwd: str | None) -> Executable | None:
         if cwd is None and "/" in name and not name.startswith("/"):
@@ -203,8 +243,11 @@ def _cd(command: SimpleCommand, target: str) -> str:
     return render.command((), f"cd {render.quote(target)}", command.redirections)
 
 
-def _is_system(executable: Executable) -> bool:
-    return executable.trusted and executable.real_path.startswith(_SYSTEM)
+def _upward(directory: str) -> Iterator[str]:
+    """Give a directory and those above it, but for the root."""
+    while directory.strip("/"):
+        yield directory
+        directory = posixpath.dirname(directory)
 
 
 def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:
@@ -212,9 +255,13 @@ def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segmen
 
 
 def _carried(
-    segments: tuple[Segment, ...], name: str, assignments: tuple[tuple[str, Word], ...]
+    segments: tuple[Segment, ...], wrapping: Wrapping, assignments: tuple[tuple[str, Word], ...]
 ) -> tuple[Segment, ...]:
     return tuple(
-        replace(segment, through=(name, *segment.through), assignments=(*assignments, *segment.assignments))
+        replace(
+            segment,
+            wrappers=(wrapping, *segment.wrappers),
+            assignments=(*assignments, *segment.assignments),
+        )
         for segment in segments
     )

@@ -9,17 +9,22 @@ from typing import Final
 
 from core.model.command import Word
 from core.shell.environment import NAME
+from core.shell.word_list import word_list
 
 
 @dataclass(frozen=True, slots=True)
-class _Wrapper:
-    """`flags` stand alone, `valued` take a value (joined or next word), `operands` precede the command."""
+class _Options:
+    """`flags` stand alone, `valued` take a value (joined or next word), `operands` precede the command.
+
+    They are spelled as GNU, util-linux and busybox do; one that none of these lists stops the reading.
+    """
 
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
     operands: int = 0
     numeric: bool = False  # `-5`
     assigns: bool = False  # NAME=value operands
+    lone_dash: bool = False  # `-` is a flag that ends the options
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +35,38 @@ class Unwrapped:
     assignments: tuple[tuple[str, Word], ...] = ()
 
 
-_TABLE: Final[dict[str, _Wrapper]] = {
-    "env": _Wrapper(frozenset(("-i", "--ignore-environment")), frozenset(("-u", "--unset")), assigns=True),
-    "nice": _Wrapper(valued=frozenset(("-n", "--adjustment")), numeric=True),
-    "timeout": _Wrapper(
-        frozenset(("--preserve-status", "--foreground", "-v", "--verbose")),
-        frozenset(("-s", "--signal", "-k", "--kill-after")),
+_WRAPPERS: Final[dict[str, _Options]] = {
+    "env": _Options(
+        word_list("-i --ignore-environment"), word_list("-u --unset"), assigns=True, lone_dash=True
+    ),
+    "nice": _Options(valued=word_list("-n --adjustment"), numeric=True),
+    "timeout": _Options(
+        word_list("-v --verbose -f --foreground -p --preserve-status"),
+        word_list("-s --signal -k --kill-after"),
         operands=1,
     ),
-    "nohup": _Wrapper(),
-    "stdbuf": _Wrapper(valued=frozenset(("-i", "--input", "-o", "--output", "-e", "--error"))),
-    "ionice": _Wrapper(frozenset(("-t", "--ignore")), frozenset(("-c", "--class", "-n", "--classdata"))),
+    "nohup": _Options(),
+    "stdbuf": _Options(valued=word_list("-i --input -o --output -e --error")),
+    "ionice": _Options(word_list("-t --ignore"), word_list("-c --class -n --classdata")),
 }
+# Package runners by the words that begin them; `npm` takes options behind the name for itself, up to `--`.
+_RUNNERS: Final[dict[tuple[str, ...], _Options]] = {
+    ("npx",): _Options(word_list("--no --no-install -y --yes -q --quiet --offline --prefer-offline")),
+    ("bunx",): _Options(word_list("--no-install")),
+    ("pnpm", "exec"): _Options(),
+    ("npm", "exec"): _Options(word_list("--no --yes -y --offline --prefer-offline")),
+    ("npm", "x"): _Options(word_list("--no --yes -y --offline --prefer-offline")),
+}
+_TAKES_LATER_OPTIONS: Final = "npm"
 _NUMBER: Final = re.compile(r"-{1,2}\d+")
+_BIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
     """Find the command behind a wrapper; None where an option is unknown or there is no command."""
-    wrapper = _TABLE.get(name)
-    if wrapper is None:
-        return None
-    at = _options(wrapper, words)
-    if at is None:
+    wrapper = _WRAPPERS.get(name)
+    at = _options(wrapper, words, 1) if wrapper else None
+    if wrapper is None or at is None:
         return None
     at += wrapper.operands
     assignments: list[tuple[str, Word]] = []
@@ -61,39 +76,63 @@ def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
             return None
         assignments.append((set_name, Word(value, value)))
         at += 1
-    before = words[:at]
-    if at >= len(words) or not words[at].literal or not all(word.literal for word in before):
+    return Unwrapped(at, tuple(assignments)) if _begins_command(words, at) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Packaged:
+    """A package runner, as `npx` or `npm exec`, and at which word the name of what it runs stands."""
+
+    runner: str
+    at: int
+
+
+def packaged(words: Sequence[Word]) -> Packaged | None:
+    """Find the name that a package runner is given; None for unknown options and what is no plain name."""
+    typed = tuple(word.value for word in words[:2])
+    begin = next((begin for begin in (typed[:1], typed) if begin in _RUNNERS), None)
+    at = _options(_RUNNERS[begin], words, len(begin)) if begin else None
+    if begin is None or at is None or not _begins_command(words, at) or not _BIN.fullmatch(words[at].value):
         return None
-    return Unwrapped(at, tuple(assignments))
+    takes_more = begin[0] == _TAKES_LATER_OPTIONS and words[at - 1].value != "--"
+    if takes_more and any(word.value.startswith("-") for word in words[at + 1 :]):
+        return None
+    return Packaged(" ".join(begin), at)
 
 
-def _options(wrapper: _Wrapper, words: Sequence[Word]) -> int | None:
-    at = 1
+def _begins_command(words: Sequence[Word], at: int) -> bool:
+    return at < len(words) and all(word.literal for word in words[: at + 1])
+
+
+def _options(known: _Options, words: Sequence[Word], at: int) -> int | None:
     while at < len(words) and words[at].value.startswith("-"):
         option = words[at].value
-        if option == "--":
+        if option == "--" or (option == "-" and known.lone_dash):
             return at + 1
-        taken = _option(wrapper, option)
+        taken = _option(known, option)
         if taken is None:
             return None
         at += taken
     return at
 
 
-def _option(wrapper: _Wrapper, option: str) -> int | None:
-    if option in wrapper.flags or (wrapper.numeric and _NUMBER.fullmatch(option)):
+def _option(known: _Options, option: str) -> int | None:
+    """Tell how many words an option takes; None for one that is not known."""
+    if known.numeric and _NUMBER.fullmatch(option):
         return 1
-    if option in wrapper.valued:
-        return 2
-    head = option.partition("=")[0] if option.startswith("--") else option[:2]
-    return 1 if head in wrapper.valued and head != option else None
+    if not option.startswith("--"):
+        return _cluster(known, option[1:])
+    name, joined, _ = option.partition("=")
+    if name in known.valued:
+        return 1 if joined else 2
+    return 1 if name in known.flags and not joined else None
 
 
-def shell_script(words: Sequence[Word]) -> Word | None:
-    """Return LITERAL of `sh -c LITERAL` or `-lc LITERAL` where nothing else is given."""
-    if [word.value for word in words[1:2]] not in (["-c"], ["-lc"], ["-cl"]):
-        if [word.value for word in words[1:3]] != ["-l", "-c"]:
+def _cluster(known: _Options, letters: str) -> int | None:
+    """Read `-abVALUE`: flags up to the first that takes a value, which is the rest or the next word."""
+    for index, letter in enumerate(letters):
+        if f"-{letter}" in known.valued:
+            return 1 if letters[index + 1 :] else 2
+        if f"-{letter}" not in known.flags:
             return None
-        words = words[1:]
-    script = words[2] if len(words) == len(("sh", "-c", "script")) else None
-    return script if script is not None and script.literal and words[1].literal else None
+    return 1 if letters else None

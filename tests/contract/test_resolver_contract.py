@@ -149,3 +149,30 @@ def test_a_real_path_never_goes_through_a_link_that_leads_elsewhere_for_each_pro
     assert resolver.real_path("/dev/fd/0") is None
     assert resolver.real_path(f"{tmp_path}/plain").path == "/etc/hostname"
     assert resolver.real_path("/proc/version").path == "/proc/version"
+
+
+def test_other_paths_that_lead_to_a_program_are_named(resolver: Resolver, tmp_path: Path) -> None:
+    tool = program(tmp_path / "tools-1.2" / "tool")
+    (tmp_path / "tools").symlink_to("tools-1.2")
+    found = resolver.find(f"{tmp_path}/tools/tool", path=(), cwd="/")
+    assert found is not None
+    assert (found.path, found.aliases) == (str(tool), (f"{tmp_path}/tools/tool",))
+    roundabout = resolver.find(f"{tmp_path}/tools/../tools/tool", path=(), cwd="/")
+    assert roundabout is not None
+    assert roundabout.aliases == ()
+
+
+def test_a_program_of_a_merged_system_has_both_paths(resolver: Resolver) -> None:
+    merged = os.path.islink("/bin")  # noqa: PTH114 - the resolver looks in the same way
+    found = resolver.find("ls", path=("/usr/bin",), cwd="/")
+    assert found is not None
+    assert found.aliases == (("/bin/ls",) if merged else ())
+
+
+def test_a_file_too_large_to_be_read_is_told_from_one_that_nobody_can_change(tmp_path: Path) -> None:
+    script = program(tmp_path / "x.sh", "more than eight bytes")
+    identity = FilesystemResolver(hash_limit=8).file(str(script))
+    assert identity is not None
+    assert identity.sha256 == "unhashed"
+    trusted = FilesystemResolver(hash_limit=8).file("/usr/bin/ldd")
+    assert trusted is None or trusted.sha256 is None

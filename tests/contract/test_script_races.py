@@ -63,13 +63,78 @@ async def test_the_runner_looks_at_scripts_a_last_time(system, script):
         reverify(order, FilesystemResolver())
 
 
-@pytest.mark.usefixtures("script")
-async def test_a_script_that_others_can_change_is_never_remembered(system):
+async def test_a_script_that_others_can_change_is_remembered_with_its_text(system, script):
+    call = exec_call("bash", "build.sh")
+    case, verdict = await system.gate.consider(call)
+    assert verdict.always.words == (
+        f"exactly `bash build.sh` in the sandbox, as long as {script} stays as it is",
+    )
+    remembered = Remembered(verdict.always.entries)
+    assert system.judge.verdict(case, remembered).effect is Effect.ALLOW
+    script.write_text("echo two\n")
+    changed = system.judge.examine(call)
+    assert system.judge.verdict(changed, remembered).effect is Effect.ASK
+    assert not system.judge.fallback_allows(changed, verdict.always.entries)
+    script.write_text("echo one\n")
+    assert system.judge.verdict(system.judge.examine(call), remembered).effect is Effect.ALLOW
+
+
+async def test_a_remembered_script_changed_after_the_judging_does_not_run(system, script):
+    _, verdict = await system.gate.consider(exec_call("bash", "build.sh"))
+    case = system.judge.examine(exec_call("bash", "build.sh"))
+    assert system.judge.verdict(case, Remembered(verdict.always.entries)).effect is Effect.ALLOW
+    script.write_text("echo two\n")
+    order = RunOrder("1", run_argv(case.facts), case.bound, case.binding)
+    with pytest.raises(BindingMismatch, match="scripts"):
+        reverify(order, FilesystemResolver())
+
+
+@pytest.mark.parametrize("argv", [("bash", "build.sh", "x"), ("sh", "build.sh"), ("bash", "other.sh")])
+async def test_the_pin_of_a_script_admits_nothing_else(system, script, tmp_path, argv):
+    (tmp_path / "other.sh").write_text(script.read_text())
+    _, verdict = await system.gate.consider(exec_call("bash", "build.sh"))
+    case = system.judge.examine(exec_call(*argv))
+    assert system.judge.verdict(case, Remembered(verdict.always.entries)).effect is Effect.ASK
+
+
+async def test_a_pinned_script_does_not_count_in_another_directory(system, script, tmp_path):
+    _, verdict = await system.gate.consider(exec_call("bash", "build.sh"))
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "build.sh").write_text("rm -rf x\n")
+    case = system.judge.examine(exec_call(line="cd sub && bash build.sh"))
+    assert script.exists()
+    assert system.judge.verdict(case, Remembered(verdict.always.entries)).effect is Effect.ASK
+
+
+@pytest.mark.parametrize("line", ["cp evil build.sh && bash build.sh", "bash build.sh & cp evil build.sh"])
+async def test_a_pin_does_not_hold_beside_a_command_that_could_replace_the_script(system, script, line):
+    _, alone = await system.gate.consider(exec_call("bash", "build.sh"))
+    _, copying = await system.gate.consider(exec_call("cp", "evil", "build.sh"))
+    remembered = Remembered((*alone.always.entries, *copying.always.entries))
+    verdict = system.judge.verdict(system.judge.examine(exec_call(line=line)), remembered)
+    assert verdict.effect is Effect.ASK
+    assert verdict.always.entries == ()
+    assert str(script) in verdict.decision.reason
+    along = system.judge.examine(exec_call(line="cd . && bash build.sh; true"))
+    assert system.judge.verdict(along, remembered).effect is Effect.ALLOW
+
+
+async def test_a_script_too_large_to_be_read_each_time_is_never_remembered(make_system, tmp_path):
+    resolver = FilesystemResolver(hash_limit=8)
+    workspace = {**CONFIG, "agents": {"by_id": {"main": {"workspace": str(tmp_path)}}}}
+    system = make_system(workspace, resolver=resolver)
+    (tmp_path / "build.sh").write_text("echo more than eight bytes\n")
     _, verdict = await system.gate.consider(exec_call("bash", "build.sh"))
     assert verdict.always.entries == ()
     assert "build.sh" in verdict.always.why
-    _, verdict = await system.gate.consider(exec_call("git", "push", "origin", "main"))
-    assert verdict.always.entries
+
+
+@pytest.mark.parametrize(
+    "argv", [("bash", "--rcfile=build.sh"), ("make", "-fbuild.sh"), ("curl", "-K", "build.sh")]
+)
+async def test_a_file_behind_an_option_is_a_script_too(system, script, argv):
+    case = system.judge.examine(exec_call(*argv))
+    assert [path for path, _ in case.bound.scripts] == [str(script)]
 
 
 async def test_a_file_of_the_system_may_be_remembered(system):

@@ -320,15 +320,20 @@ class TestVariablesAndSecrets:
 class TestWarnings:
     def test_what_is_not_enforced_yet_is_named(self, read: Read) -> None:
         text = (
-            "tools: {elevated: {enabled: true}, exec: {autoAllowSkills: true}}\n"
+            "tools: {elevated: {enabled: true}, exec: {node: build-1}}\n"
             "agents: {main: {sandbox: {backend: docker}}}\n"
         )
         warnings = read(text).warnings
         assert [warning.split(" is read but")[0] for warning in warnings] == [
             "tools.elevated",
-            "tools.exec.autoAllowSkills",
+            "tools.exec.node",
             "agents.main.sandbox.backend",
         ]
+
+    def test_a_skill_whose_program_can_run_anything_is_pointed_out(self, read: Read) -> None:
+        text = "skills: {ship: {bins: [forecast, git, /usr/bin/python3.11]}}\n"
+        told = [warning.split(":")[0] for warning in read(text).warnings]
+        assert told == ["skills.ship.bins[1]", "skills.ship.bins[2]"]
 
     def test_defaults_written_out_are_not_worth_a_warning(self, read: Read) -> None:
         assert read("tools: {read: {allow: []}, exec: {autoAllowSkills: false}}\n").warnings == ()
