@@ -26,14 +26,19 @@ def tightened(policy: ExecPolicy, by: Tightening) -> ExecPolicy | None:
     security = min(policy.security, _stated(ExecSecurity, by.security, policy.security), key=_SECURITY.index)
     ask = _stated(AskMode, by.ask, policy.ask)
     fallback = _stated(AskFallback, by.ask_fallback, policy.ask_fallback)
-    if (security, ask, fallback) == (policy.security, policy.ask, policy.ask_fallback):
+    no_skills = by.auto_allow_skills is not None and by.auto_allow_skills.value == "false"
+    skills = () if no_skills else policy.skill_bins
+    stated = (security, ask, fallback, skills)
+    if stated == (policy.security, policy.ask, policy.ask_fallback, policy.skill_bins):
         return None
     if security is not policy.security:
         _note(sources, "security", by.security)
         _note(sources, "ask", by.security)
     _note(sources, "ask", by.ask)
     _note(sources, "ask_fallback", by.ask_fallback)
-    return replace(policy, security=security, ask=ask, ask_fallback=fallback, sources=sources)
+    return replace(
+        policy, security=security, ask=ask, ask_fallback=fallback, skill_bins=skills, sources=sources
+    )
 
 
 def in_force(policy: ExecPolicy, call: ToolCall, document: Tightening) -> tuple[ExecPolicy, ...]:
