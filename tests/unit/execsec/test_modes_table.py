@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -159,3 +160,17 @@ def test_always_is_offered_only_where_each_policy_offers_it() -> None:
     joined = together([first, second]).always
     assert joined.entries == ()
     assert joined.why
+
+
+def test_programs_of_skills_are_asked_about_where_the_document_switches_them_off() -> None:
+    under = policy(autoAllowSkills=True)
+    under = replace(under, skill_bins=("ls",))
+    facts = look("ls")
+    assert tightened(under, Tightening(auto_allow_skills=Stated("true", "beside"))) is None
+    beside = tightened(under, Tightening(auto_allow_skills=Stated("false", "beside")))
+    assert beside is not None
+    first, second = (
+        decide(facts, each, (), Placement.SANDBOX, env=(), seen_before=False) for each in (under, beside)
+    )
+    assert str(first.decision.effect) == "allow"
+    assert str(together([first, second]).decision.effect) == "ask"
