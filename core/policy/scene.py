@@ -45,14 +45,13 @@ class Scene:
 
     @cached_property
     def depth(self) -> int:
-        """The spawn depth: the largest of what is pinned, claimed, and stored of the session."""
-        stored = 0 if self.identity.role is Role.ORCHESTRATOR else 1
-        return max(self.identity.depth, self.agent.pin.depth, stored)
+        """The spawn depth: the larger of what is pinned and what the session is by its key and its claims."""
+        return max(self.identity.depth, self.agent.pin.depth)
 
     @cached_property
     def role(self) -> Role:
-        """What the session is: by its depth, or by what was stored of it; the stricter counts."""
-        return max(self.identity.role, role_of(self.depth, self.max_spawn_depth[0]))
+        """What the session is among those that spawn each other."""
+        return role_of(self.depth, self.max_spawn_depth[0])
 
     @cached_property
     def max_spawn_depth(self) -> tuple[int, str]:

@@ -33,7 +33,7 @@ class ToolIdentity:
     """Whose tools are asked for.
 
     `channel` and `peer` name the chat group of the session, if it has one. `plugins` are those registered at
-    run time, beside the configured ones. `role` is what was stored of the session; a claim cannot undo it.
+    run time, beside the configured ones. `depth` is the deepest that the session ever was.
     """
 
     agent: str
@@ -44,15 +44,10 @@ class ToolIdentity:
     plugins: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     channel: str | None = None
     peer: str | None = None
-    role: Role = Role.ORCHESTRATOR
 
     @classmethod
     def of(
-        cls,
-        session: SessionKey,
-        claims: Claims,
-        plugins: Mapping[str, tuple[str, ...]] | None = None,
-        role: Role = Role.ORCHESTRATOR,
+        cls, session: SessionKey, claims: Claims, plugins: Mapping[str, tuple[str, ...]] | None = None
     ) -> ToolIdentity:
         """Take what the session key shows and the agent claims; of two depths the larger counts."""
         return cls(
@@ -64,7 +59,6 @@ class ToolIdentity:
             plugins=plugins or {},
             channel=session.channel,
             peer=session.peer,
-            role=role,
         )
 
 

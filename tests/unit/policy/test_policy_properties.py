@@ -13,7 +13,6 @@ from core.config import Config, ProfileName
 from core.policy import ToolIdentity, ToolSet, resolve
 from core.policy.catalog import GROUPS, OWNER_ONLY, TOOLS
 from core.policy.scene import universe_of
-from core.policy.toolset import Role
 
 Plain = dict[str, Any]
 
@@ -107,7 +106,6 @@ identities = st.builds(
     plugins=st.sampled_from([{}, MAIL]),
     channel=st.just("slack"),
     peer=st.sampled_from(["C1", "C2"]),
-    role=st.sampled_from(Role),
 )
 
 
@@ -225,7 +223,6 @@ def families(draw: st.DrawFn) -> tuple[ToolIdentity, ToolIdentity]:
     child = replace(
         parent,
         depth=parent.depth + draw(st.integers(1, 2)),
-        role=max(parent.role, draw(st.sampled_from(Role))),
         provider=spelled(draw, parent.provider, ["acme", "other"]),
         model=spelled(draw, parent.model, ["small", "large"]),
         sandboxed=parent.sandboxed or draw(st.booleans()),

@@ -94,14 +94,14 @@ def test_the_class_of_a_depth(depth: int, most: int, role: Role) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stored", "lost"),
+    ("depth", "role", "lost"),
     [
-        (Role.ORCHESTRATOR, frozenset()),
-        (Role.SUBAGENT, SUBAGENT_DENY_ALWAYS),
-        (Role.LEAF, SUBAGENT_DENY_ALWAYS | SUBAGENT_DENY_LEAF),
+        (0, Role.ORCHESTRATOR, frozenset()),
+        (1, Role.SUBAGENT, SUBAGENT_DENY_ALWAYS),
+        (2, Role.LEAF, SUBAGENT_DENY_ALWAYS | SUBAGENT_DENY_LEAF),
     ],
 )
-def test_what_was_stored_of_a_session_counts_whatever_it_claims(stored: Role, lost: frozenset[str]) -> None:
+def test_each_depth_class_loses_its_tools(depth: int, role: Role, lost: frozenset[str]) -> None:
     config = Config.model_validate(
         {
             "tools": {"profile": "coding"},
@@ -109,13 +109,9 @@ def test_what_was_stored_of_a_session_counts_whatever_it_claims(stored: Role, lo
         }
     )
     free = resolve(config, ToolIdentity("main"))
-    found = resolve(config, ToolIdentity("main", role=stored))
+    found = resolve(config, ToolIdentity("main", depth=depth))
     assert free.allowed - found.allowed == free.allowed & lost
-    assert found.role is stored
-
-
-def test_a_stored_role_does_not_make_a_deeper_session_milder() -> None:
-    assert resolve(Config(), ToolIdentity("main", depth=5, role=Role.SUBAGENT)).role is Role.LEAF
+    assert found.role is role
 
 
 @pytest.mark.parametrize("tool", ["cron", "gateway", "nodes", "whatsapp_login", " CRON "])
