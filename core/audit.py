@@ -13,18 +13,17 @@ from core.model.request import AuditEvent, ChainedEvent
 
 GENESIS = "0" * 64
 UNREADABLE = "audit.unreadable"
+_PLAIN = json.JSONEncoder(allow_nan=False)
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401 - any plain JSON value
     """Give the one spelling of a JSON value: sorted keys, no spaces, ASCII only; NaN raises ValueError."""
-    plain = json.loads(json.dumps(value, allow_nan=False))
-    return _spell(plain)
+    return _spell(json.loads(_PLAIN.encode(value)))
 
 
 def _spell(plain: Any) -> bytes:  # noqa: ANN401 - what json.loads gave
-    return json.dumps(
-        plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    ).encode()
+    return _CANONICAL.encode(plain).encode()
 
 
 def body(seq: int, event: AuditEvent) -> bytes:
@@ -48,6 +47,12 @@ def _seal(previous: str, content: bytes) -> str:
 def chain(seq: int, previous: str, event: AuditEvent) -> ChainedEvent:
     """Put an event in its place after the one whose hash is `previous` (`GENESIS` for the first)."""
     return ChainedEvent(seq, event, previous, _seal(previous, body(seq, event)))
+
+
+def sealed(seq: int, previous: str, event: AuditEvent) -> tuple[bytes, str]:
+    """Give the bytes to keep for an event in this place, and its hash."""
+    content = body(seq, event)
+    return content, _seal(previous, content)
 
 
 def restore(seq: int, content: bytes, previous: str, seal: str) -> ChainedEvent:

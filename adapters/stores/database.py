@@ -1,18 +1,22 @@
-"""Two connections to one database file: work runs whole in the thread of the connection it was given to."""
+"""Two connections to one database file; what waits to be written together is committed and synced together."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import aiosqlite
 
+from adapters.stores.units import Unit, commit_together
 from core.errors import StoreError
 
 T = TypeVar("T")
+
+_MOST_TOGETHER = 128  # bounds how long the first of them waits for the last
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; make room there and ask again",
@@ -57,45 +61,49 @@ class Database:
         self.path = path
         self._writer = writer
         self._reader = reader
+        self._queue: deque[Unit[Any]] = deque()
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
-        """Run the work as one transaction; rolled back where it raises or returns False.
+        """Run the work whole or not at all: not where it raises or returns False.
 
-        What is not `durable` survives the end of the process, but perhaps not a power cut.
+        Work that waits at the same time shares a transaction and its sync, each part behind a savepoint of
+        its own; it may be run again, alone, after a transaction that could not be kept. What is not
+        `durable` survives the end of the process, but perhaps not a power cut.
         """
-        return await self._run(self._writer, lambda connection: _transaction(connection, work, durable))
+        unit = Unit(work, durable)
+        if not self._writer.closed:
+            self._queue.append(unit)
+        # Each of n callers has a turn, and each turn takes the first of the queue at least: with its own
+        # turn, at the latest, a unit is done.
+        await self._run(self._writer, self._take_turn)
+        return self._result(unit)
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run the work on what is committed."""
         return await self._run(self._reader, work)
 
+    def _take_turn(self, connection: sqlite3.Connection) -> None:
+        waiting = min(len(self._queue), _MOST_TOGETHER)
+        commit_together(connection, [self._queue.popleft() for _ in range(waiting)])
+
+    def _result(self, unit: Unit[T]) -> T:
+        with self._told():
+            return unit.result()
+
     async def _run(self, connection: Connection, work: Callable[[sqlite3.Connection], T]) -> T:
         if connection.closed:
             raise StoreError(f"{self.path}: the database is closed")
-        try:
+        with self._told():
             return await connection.run(work)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what SQLite raises into an error that says what to do."""
+        try:
+            yield
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: nothing was kept or read: {advice(error)}") from error
         except (UnicodeEncodeError, OverflowError) as error:
             raise StoreError(
                 f"{self.path}: nothing was kept or read: a value is out of range: {error}"
             ) from error
-
-
-def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:  # noqa: FBT001 - only called above
-    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        result = work(connection)
-        connection.execute("ROLLBACK" if result is False else "COMMIT")
-    except BaseException:
-        _roll_back(connection)
-        raise
-    return result
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    # SQLite rolls back by itself after some errors; one while rolling back leaves nothing committed either.
-    with suppress(sqlite3.Error):
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
