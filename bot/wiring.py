@@ -7,6 +7,7 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
 from adapters.runners.host import HostRunner
 from adapters.runners.leftovers import kill_leftovers
+from adapters.runners.spool import remove_spools
 from adapters.stores.sqlite import open_store
 from bot import registry
 from bot.clock import SystemClock
@@ -34,10 +36,12 @@ from core.approvals import lifecycle
 from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
+from core.approvals.flood import FloodControl
 from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.pairing import Pairing
 from core.approvals.permissions import Permissions
+from core.approvals.retention import Retention
 from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -117,6 +121,10 @@ async def assemble(
     for channel in channels:
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
     await _watch_over(stack, people, gate, store, clock)
+    retention = Retention(
+        store, clock, lambda: live.config().approvals.retention_ms, partial(remove_spools, home.output)
+    )
+    await stack.enter_async_context(owned(retention.run(), "retention"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
     desks = OperatorDesks(console, permissions, people.pairing, registrar)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
@@ -144,7 +152,8 @@ async def _people(
     await pairing.load()
     stack.push_async_callback(pairing.close)
     routing = Routing(live.config, opened, lambda: pairing.paired)
-    approvals = Approvals(ledger, store, clock, routing.routes, secrets)
+    flood = FloodControl(clock, lambda: live.config().approvals.exec)
+    approvals = Approvals(ledger, store, clock, routing.routes, secrets, flood)
     addresses = Addresses(opened, registry.place, routing.named)
     herald = Herald(store, clock, lambda: live.config().approvals.notices, addresses, secrets)
     ledger.on_commit.append(herald.hear)
@@ -158,6 +167,7 @@ async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: 
     await stack.enter_async_context(owned(people.herald.run(), "herald"))
     await stack.enter_async_context(owned(watch.run(), "watch over channels"))
     await stack.enter_async_context(owned(people.approvals.keep_deadlines(gate.fallback), "deadlines"))
+    await stack.enter_async_context(owned(people.approvals.flood.keep_account(store), "sums of floods"))
 
 
 async def _credentials(loaded: LoadedConfig, store: Store, clock: Clock, home: Home) -> Credentials:

@@ -34,6 +34,7 @@ def request_row(request: Request) -> dict[str, Any]:
         "deadline": request.deadline,
         "ended_at": request.ended_at,
         "person_allowed": int(_person_allowed(request)),
+        "command": shown_text(request.canonical),
         "body": body,
         "stdin": stdin,
     }

@@ -1,4 +1,4 @@
-"""Two connections to one database file; what waits to be written together is committed and synced together."""
+"""Two connections to one database file; what waits to be written is committed and synced together."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,9 +11,12 @@ from dataclasses import dataclass, replace
 
 from core.approvals import lifecycle
 from core.approvals.card import card_of, settled_line
+from core.approvals.deadlines import Deadlines
+from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import Route
+from core.approvals.twins import Twins
 from core.display import span
 from core.errors import StoreError
 from core.model.card import Card
@@ -25,7 +27,7 @@ from core.ports import Clock, RequestStore
 
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
-RETRY_MS = 1_000
+RETRY_S = 1.0
 NONCE_BYTES = 16
 OPEN = (State.WAITING, State.APPROVED)
 NO_ROUTE = Decision(
@@ -55,16 +57,22 @@ class Approvals:
     """Keeps the open questions; also the desk at which channels hand in answers."""
 
     def __init__(
-        self, ledger: Ledger, store: RequestStore, clock: Clock, routes: Routes, masked: tuple[str, ...] = ()
+        self,
+        ledger: Ledger,
+        store: RequestStore,
+        clock: Clock,
+        routes: Routes,
+        masked: tuple[str, ...] = (),
+        flood: FloodControl | None = None,
     ) -> None:
         self._ledger = ledger
         self._store = store
         self._clock = clock
         self.routes = routes
         self._masked = masked
-        self._admission = asyncio.Lock()
-        self._twins: dict[tuple[str, str], str] = {}
-        self._deadlines: list[tuple[int, str]] = []
+        self.flood = flood or FloodControl(clock)
+        self._twins = Twins(clock)
+        self._deadlines = Deadlines(clock)
         self._earlier = asyncio.Event()
         ledger.on_commit.append(self._note)
 
@@ -73,17 +81,30 @@ class Approvals:
         for request in await self._store.in_states(*OPEN):
             self._note(Change(request))
 
-    async def ask(self, request: Request) -> Request | None:
-        """Commit a question, or join an identical one that waits; None where nothing may be asked now."""
-        async with self._admission:
-            twin = self._twins.get((request.call.agent, request.binding.digest))
-            waiting = await self._store.request(twin) if twin else None
-            if waiting is not None and waiting.state is State.WAITING and waiting.kind is request.kind:
-                return waiting
-            copies = tuple(_copy(route) for route in self.routes(request))
-            asked = replace(request, copies=copies)
-            change = lifecycle.asked(asked, self._clock.now())
-            return asked if await self._ledger.commit(change) else None
+    async def ask(self, request: Request) -> Request | Decision | None:
+        """Commit a question, or join an identical one, which costs its agent nothing.
+
+        Returns the decision against it where its agent asks too much, None where nothing may be asked now.
+        """
+        async with self._twins.admission(request):
+            twin = self._twins.find(request)
+            kept = await self._store.request(twin) if twin else None
+            if kept is not None and self._twins.joins(kept):
+                return kept
+            return self.flood.admit(request) or await self._put(request)
+
+    async def _put(self, request: Request) -> Request | None:
+        copies = tuple(_copy(route) for route in self.routes(request))
+        asked = replace(request, copies=copies)
+        change = lifecycle.asked(asked, self._clock.now())
+        try:
+            if await self._ledger.commit(change):
+                return asked
+        except StoreError:
+            self.flood.drop(request)
+            raise
+        self.flood.drop(request)
+        return None
 
     async def review(self, review: Review) -> Reviewed:
         """Take a person's answer; late, repeated and unoffered ones are told what stands."""
@@ -95,10 +116,9 @@ class Approvals:
         unoffered = _not_offered(request, review)
         if unoffered:
             return Reviewed(accepted=False, text=unoffered, card=self._card(request))
-        now = self._clock.now()
-        if request.deadline <= now:
+        if self._deadlines.passed(request):
             await self._expire(request)
-        elif await self._ledger.commit(lifecycle.reviewed(request, review, now)):
+        elif await self._ledger.commit(lifecycle.reviewed(request, review, self._clock.now())):
             return await self._accepted(request.id)
         settled = await self._store.request(request.id)
         return self._stands(settled or request)
@@ -135,13 +155,11 @@ class Approvals:
         """End, at its deadline, every question nobody answered and every yes nobody came for."""
         while True:
             self._earlier.clear()
-            now = self._clock.now()
-            while self._deadlines and self._deadlines[0][0] <= now:
-                await self._time_is_up(heapq.heappop(self._deadlines)[1], fallback)
-            delay = (self._deadlines[0][0] - now) / 1000 if self._deadlines else LONGEST_SLEEP_S
+            for request_id in self._deadlines.due():
+                await self._time_is_up(request_id, fallback)
             # Not wait_for: in Python 3.11 it can swallow a cancellation that comes together with the news.
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(max(delay, 0.001), LONGEST_SLEEP_S)):
+                async with asyncio.timeout(self._deadlines.next_in_s(LONGEST_SLEEP_S)):
                     await self._earlier.wait()
 
     async def _time_is_up(self, request_id: str, fallback: Fallback) -> None:
@@ -149,11 +167,11 @@ class Approvals:
             await self._end_in_time(request_id, fallback)
         except StoreError as error:
             log.warning("request %s cannot be ended at its deadline yet: %s", request_id[:8], error)
-            heapq.heappush(self._deadlines, (self._clock.now() + RETRY_MS, request_id))
+            self._deadlines.again(request_id, RETRY_S)
 
     async def _end_in_time(self, request_id: str, fallback: Fallback) -> None:
         request = await self._store.request(request_id)
-        if request is None or request.state not in OPEN or request.deadline > self._clock.now():
+        if request is None or request.state not in OPEN or not self._deadlines.passed(request):
             return
         if request.state is State.WAITING and await _falls_back(request, fallback):
             change = lifecycle.fell_back(request, self._clock.now())
@@ -181,15 +199,12 @@ class Approvals:
         return card_of(request, self._masked)
 
     def _note(self, change: Change) -> None:
-        """Follow what was committed: which questions wait, and when the next deadline is."""
+        """Follow what was committed: which questions wait, whose, and when the next deadline is."""
         request = change.request
-        key = (request.call.agent, request.binding.digest)
-        if request.state is State.WAITING:
-            self._twins[key] = request.id
-        elif self._twins.get(key) == request.id:
-            del self._twins[key]
+        self._twins.note(request)
+        self.flood.note(request)
+        self._deadlines.note(request)
         if request.state in OPEN:
-            heapq.heappush(self._deadlines, (request.deadline, request.id))
             self._earlier.set()
 
 
