@@ -46,7 +46,8 @@ _ARRIVED = f"""
 _GIVEN_UP = f"UPDATE copies SET error = ?, tries = tries + ? {_OF_COPY}"  # noqa: S608 - as above
 _DELIVERIES = """
     SELECT copy.channel, copy.place, copy.nonce, copy.ref, copy.shows,
-           copy.tries + coalesce(message.attempts, 0), message.kind, message.due_at, CASE WHEN message.id IS NULL THEN copy.error ELSE message.error END
+           copy.tries + coalesce(message.attempts, 0), message.kind, message.due_at,
+           CASE WHEN message.id IS NULL THEN copy.error ELSE message.error END
     FROM copies AS copy LEFT JOIN outbox AS message ON message.id = (
         SELECT min(id) FROM outbox
         WHERE request_id = copy.request_id AND channel = copy.channel AND place = copy.place
