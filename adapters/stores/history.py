@@ -10,16 +10,16 @@ from adapters.stores.part import Part
 from core.model.history import HistoryQuery
 from core.model.request import Request, State
 
-_ENDED = "coalesce(ended_at, created_at)"
 _MOST = 10_000
+_FIND = "SELECT seq FROM requests INDEXED BY requests_by_moment"
 _FINAL = json.dumps([state for state in State if state.final])
 _SETTLED = json.dumps([state for state in State if state is not State.WAITING])
 _WHERE = {
     "agent": "agent = :agent",
     "session": "session LIKE :session ESCAPE '!'",
     "text": "command LIKE :text ESCAPE '!'",
-    "since": f"{_ENDED} >= :since",
-    "until": f"{_ENDED} < :until",
+    "since": "moment >= :since",
+    "until": "moment < :until",
     "person": (
         "id IN (SELECT request_id FROM answerers WHERE person = :person UNION SELECT request_id FROM "
         "answerers WHERE substr(person, instr(person, ':') + 1) = :person OR name = :person COLLATE NOCASE)"
@@ -42,18 +42,23 @@ def _values(query: HistoryQuery) -> dict[str, str | int]:
     return {name: _part_of(value) if name in ("session", "text") else value for name, value in values.items()}
 
 
+def find(query: HistoryQuery) -> tuple[str, dict[str, str | int]]:
+    """Give the statement that finds the rows, from the one index that holds all that is looked at."""
+    values = _values(query)
+    conditions = ["state IN (SELECT value FROM json_each(:states))", *(_WHERE[name] for name in values)]
+    values["states"] = json.dumps(query.states) if query.states else _SETTLED
+    values["limit"] = max(0, min(query.limit, _MOST))
+    where = " AND ".join(conditions)
+    return f"{_FIND} WHERE {where} ORDER BY moment DESC, seq DESC LIMIT :limit", values
+
+
 class SqliteHistory(Part):
     """HistoryStore over SQLite."""
 
     async def search(self, query: HistoryQuery) -> tuple[Request, ...]:
-        """Return the requests that nobody waits for and that fit, newest first."""
-        values = _values(query)
-        conditions = ["state IN (SELECT value FROM json_each(:states))", *(_WHERE[name] for name in values)]
-        values["states"] = json.dumps(query.states) if query.states else _SETTLED
-        values["limit"] = max(0, min(query.limit, _MOST))
-        # The rows are found through the indexes alone; only what is returned is read whole.
-        found = f"SELECT seq FROM requests WHERE {' AND '.join(conditions)} ORDER BY {_ENDED} DESC, seq DESC LIMIT :limit"  # noqa: S608, E501 - its parts are constants
-        sql = f"SELECT body, stdin FROM requests WHERE seq IN ({found}) ORDER BY {_ENDED} DESC, seq DESC"  # noqa: S608 - as above
+        """Return the requests that fit, newest first; what waits only where `states` names it."""
+        found, values = find(query)
+        sql = f"SELECT body, stdin FROM requests WHERE seq IN ({found}) ORDER BY moment DESC, seq DESC"  # noqa: S608 - made of constants
 
         def work(connection: sqlite3.Connection) -> tuple[Request, ...]:
             return tuple(load_request(body, stdin) for body, stdin in connection.execute(sql, values))
@@ -68,8 +73,8 @@ class SqliteHistory(Part):
     async def forget(self, before: int, limit: int) -> tuple[str, ...]:
         """Let requests go that ended before this time, at most so many; returns their ids."""
         old = (
-            f"SELECT id FROM requests WHERE {_ENDED} < ? AND state IN (SELECT value FROM json_each(?)) "  # noqa: S608 - constants
-            f"ORDER BY {_ENDED} LIMIT ?"
+            "SELECT id FROM requests WHERE moment < ? AND state IN (SELECT value FROM json_each(?)) "
+            "ORDER BY moment LIMIT ?"
         )
 
         def work(connection: sqlite3.Connection) -> tuple[str, ...]:

@@ -21,15 +21,15 @@ _MOST = 10_000
 _FINAL = json.dumps([state for state in State if state.final])
 _INSERT = """
     INSERT INTO requests (id, kind, state, agent, session, binding, created_at, deadline, ended_at,
-                          person_allowed, command, body, stdin)
+                          person_allowed, moment, command, body, stdin)
     VALUES (:id, :kind, :state, :agent, :session, :binding, :created_at, :deadline, :ended_at,
-            :person_allowed, :command, :body, :stdin)
+            :person_allowed, :moment, :command, :body, :stdin)
     ON CONFLICT (id) DO NOTHING
 """
 _REPLACE = """
     UPDATE requests SET kind = :kind, state = :state, agent = :agent, session = :session,
         binding = :binding, created_at = :created_at, deadline = :deadline, ended_at = :ended_at,
-        person_allowed = :person_allowed, command = :command, body = :body, stdin = :stdin
+        person_allowed = :person_allowed, moment = :moment, command = :command, body = :body, stdin = :stdin
     WHERE id = :id AND state IN (SELECT value FROM json_each(:expect))
 """
 _ISSUE = """
@@ -140,7 +140,7 @@ class SqliteRequests(Part):
         """Return the newest requests in final states, newest first."""
         where = """
             WHERE state IN (SELECT value FROM json_each(?))
-            ORDER BY coalesce(ended_at, created_at) DESC, seq DESC LIMIT ?
+            ORDER BY moment DESC, seq DESC LIMIT ?
         """
         return await self._select(where, _FINAL, _bounded(limit))
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from adapters.stores.history import find
 from adapters.stores.opening import migrations
 from adapters.stores.sqlite import open_store
 from core.model.history import HistoryQuery
@@ -47,7 +48,7 @@ def keep(kept, make_request):
 
 @pytest.fixture
 async def three(keep):
-    await keep("one", 100, "/usr/bin/git push 100%_done", "agent:main:telegram:group:5")
+    await keep("one", 100, "/usr/bin/git push 100%_done", "agent:main:telegram:group-5")
     await keep("two", 200, "/usr/bin/LS", "agent:other:main", by=BOB)
     await keep("three", 300, "/usr/bin/ls", by=None, state=State.RUNNING)
     await keep("four", 400, by=None, state=State.WAITING)
@@ -132,8 +133,9 @@ async def test_an_id_is_found_by_its_beginning_among_a_hundred_thousand(tmp_path
         values = [(f"{number:08x}-bbbb-4aaa-8aaa-{number:012x}", number, body) for number in range(MANY)]
         connection.executemany(
             "INSERT INTO requests (id, kind, state, agent, session, binding, created_at, deadline, ended_at, "
-            "person_allowed, command, body) VALUES (?1, 'run', 'denied', 'main', 'agent:main:main', 'b', ?2, ?2, "
-            "?2, 0, '/usr/bin/ls', ?3)",
+            "person_allowed, moment, command, body) "
+            "VALUES (?1, 'run', 'denied', 'main', 'agent:main:main', 'b', "
+            "?2, ?2, ?2, 0, ?2, '/usr/bin/ls', ?3)",
             values,
         )
         connection.commit()
@@ -155,10 +157,10 @@ async def test_an_id_is_found_by_its_beginning_among_a_hundred_thousand(tmp_path
 
 
 def test_a_search_reads_no_bodies_to_find_its_rows(tmp_path):
-    """Each filter of a search is answered from an index, or from one by time that holds the command too."""
     with closing(sqlite3.connect(tmp_path / "x.db")) as connection:
         for script in migrations():
             connection.executescript(script)
-        sql = "SELECT seq FROM requests WHERE command LIKE '%x%' ORDER BY coalesce(ended_at, created_at) DESC"
-        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}"))
-    assert "USING COVERING INDEX requests_by_command" in plan
+        for asked in ({}, {"agent": "main"}, {"text": "x"}, {"session": "x", "states": (State.DENIED,)}):
+            sql, values = find(HistoryQuery(TEN, since=1, until=2, **asked))
+            plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values))
+            assert "SEARCH requests USING COVERING INDEX requests_by_moment (moment>? AND moment<?)" in plan
