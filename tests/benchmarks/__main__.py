@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.benchmarks import client_start, deciding, press, sandbox_start, tool_policy, waiting, whole_daemon
+from tests.benchmarks import (
+    client_start,
+    deciding,
+    press,
+    sandbox_start,
+    scale,
+    tool_policy,
+    waiting,
+    whole_daemon,
+)
 from tests.benchmarks.figures import Figure, report, table
 
 RESULT = Path(__file__).parents[2] / "bench" / "latest.json"
@@ -17,6 +26,7 @@ PARTS = {
     "start of the sandbox": sandbox_start.measure,
     "a whole daemon": whole_daemon.measure,
     "questions that wait": waiting.measure,
+    "many at once": scale.measure,
 }
 
 

@@ -84,7 +84,7 @@ async def test_a_yes_nobody_comes_for_ends_in_time_although_the_wall_clock_was_p
     jump(clock, -HOUR)
     clock.advance(60_000)
     await desk.review(Review(asked.id, Answer.ALLOW_ONCE, ANN))
-    clock.advance(74_999)
+    clock.advance(59_999)
     assert await state_after_a_look(desk, kept, asked.id) is State.APPROVED
     clock.advance(1)
     assert await state_after_a_look(desk, kept, asked.id) is State.EXPIRED

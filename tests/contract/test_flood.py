@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from core.approvals.flood import FloodControl
 from core.approvals.rehearsal import rehearsal
 from core.config import ExecApprovals
 from core.model.history import HistoryQuery
@@ -26,10 +25,8 @@ def asking(number, session=MAIN):
 
 
 @pytest.fixture
-def flooded(make_system, clock):
-    made = make_system({**CONFIG, "approvals": {"exec": {"maxOpen": 3, "maxPerMinute": 5}}})
-    made.approvals.flood = FloodControl(clock, lambda: made.judge.config.approvals.exec)
-    return made
+def flooded(make_system):
+    return make_system({**CONFIG, "approvals": {"exec": {"maxOpen": 3, "maxPerMinute": 5}}})
 
 
 async def fill(system, count, first=0):
@@ -127,10 +124,9 @@ async def test_the_sums_are_recorded_when_the_daemon_ends(flooded):
     assert [data["refused"] for _, data in await sums(flooded)] == [2]
 
 
-async def test_open_questions_count_after_a_restart(flooded, make_system, clock):
+async def test_open_questions_count_after_a_restart(flooded, make_system):
     await fill(flooded, 3)
     again = make_system({**CONFIG, "approvals": {"exec": {"maxOpen": 3}}})
-    again.approvals.flood = FloodControl(clock, lambda: again.judge.config.approvals.exec)
     await again.approvals.recover()
     assert (await fill(again, 1, first=3))[0].decision["rule"] == "approvals.too-many-open"
 

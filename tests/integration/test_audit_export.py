@@ -28,7 +28,7 @@ async def rows(tmp_path):
 
 @pytest.fixture
 def checked(tmp_path, capsys):
-    def check(rows, as_json=True):
+    def check(rows, *, as_json=True):
         path = tmp_path / "record.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" if isinstance(row, dict) else row for row in rows))
         status = verify_file(str(path), as_json=as_json)
