@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -53,6 +55,10 @@ class Connection(aiosqlite.Connection):
         result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]  # not typed in aiosqlite
         return result
 
+    def turn(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Have the work run in the connection's thread, after what waits there already; tells nobody."""
+        self._tx.put_nowait((None, lambda: work(self._conn)))
+
 
 class Database:
     """One writer, whose thread is the queue of all writing, and one reader that never waits for it."""
@@ -61,7 +67,7 @@ class Database:
         self.path = path
         self._writer = writer
         self._reader = reader
-        self._queue: deque[Unit[Any]] = deque()
+        self._queue: deque[tuple[Unit[Any], asyncio.Future[None]]] = deque()
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
         """Run the work whole or not at all: not where it raises or returns False.
@@ -70,31 +76,37 @@ class Database:
         its own; it may be run again, alone, after a transaction that could not be kept. What is not
         `durable` survives the end of the process, but perhaps not a power cut.
         """
-        unit = Unit(work, durable)
-        if not self._writer.closed:
-            self._queue.append(unit)
+        if self._writer.closed:
+            raise self._is_closed()
+        loop = asyncio.get_running_loop()
+        unit, done = Unit(work, durable), loop.create_future()
+        self._queue.append((unit, done))
         # Each of n callers has a turn, and each turn takes the first of the queue at least: with its own
-        # turn, at the latest, a unit is done.
-        await self._run(self._writer, self._take_turn)
-        return self._result(unit)
+        # turn, at the latest, a unit is done. Nobody waits for turns, so that one call wakes many callers.
+        self._writer.turn(partial(self._take_turn, loop))
+        await done
+        with self._told():
+            return unit.result()
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run the work on what is committed."""
         return await self._run(self._reader, work)
 
-    def _take_turn(self, connection: sqlite3.Connection) -> None:
+    def _take_turn(self, loop: asyncio.AbstractEventLoop, connection: sqlite3.Connection) -> None:
         waiting = min(len(self._queue), _MOST_TOGETHER)
-        commit_together(connection, [self._queue.popleft() for _ in range(waiting)])
-
-    def _result(self, unit: Unit[T]) -> T:
-        with self._told():
-            return unit.result()
+        if waiting:
+            taken = [self._queue.popleft() for _ in range(waiting)]
+            commit_together(connection, [unit for unit, _ in taken])
+            loop.call_soon_threadsafe(_wake, [done for _, done in taken])
 
     async def _run(self, connection: Connection, work: Callable[[sqlite3.Connection], T]) -> T:
         if connection.closed:
-            raise StoreError(f"{self.path}: the database is closed")
+            raise self._is_closed()
         with self._told():
             return await connection.run(work)
+
+    def _is_closed(self) -> StoreError:
+        return StoreError(f"{self.path}: the database is closed")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -107,3 +119,9 @@ class Database:
             raise StoreError(
                 f"{self.path}: nothing was kept or read: a value is out of range: {error}"
             ) from error
+
+
+def _wake(callers: Iterable[asyncio.Future[None]]) -> None:
+    for done in callers:
+        if not done.done():
+            done.set_result(None)
