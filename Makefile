@@ -31,7 +31,7 @@ run: $(STAMP) system-run  ## set up and start Sayso on config.example.yaml (PORT
 	@$(BIN)/sayso up --config $(CONFIG) $(if $(PORT),--port $(PORT))
 
 test: $(STAMP) system-test  ## set up and run the whole suite
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 check: $(STAMP)  ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

@@ -61,9 +61,11 @@ async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: H
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    hung_up = asyncio.Event()
+    loop.add_signal_handler(signal.SIGHUP, hung_up.set)
     async with AsyncExitStack() as stack:
         ready = await assemble(stack, loaded, read, home, socket)
-        await stack.enter_async_context(owned(_reload_on_hangup(ready), "reload on SIGHUP"))
+        await stack.enter_async_context(owned(_reload_on(hung_up, ready), "reload on SIGHUP"))
         _announce(ready)
         await stop.wait()
         log.info("stopping")
@@ -71,9 +73,7 @@ async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: H
         faulthandler.dump_traceback_later(SLOWEST_STOP_S, exit=True)
 
 
-async def _reload_on_hangup(ready: Ready) -> None:
-    hung_up = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up.set)
+async def _reload_on(hung_up: asyncio.Event, ready: Ready) -> None:
     while True:
         await hung_up.wait()
         hung_up.clear()

@@ -13,6 +13,7 @@ from adapters.runners.accounts import running_account
 from adapters.runners.bubblewrap import find_bubblewrap
 from bot.check import Check, Status
 from bot.config import LoadedConfig
+from bot.config.quorums import quorum_doubts
 from bot.doctor_channels import channels
 from bot.doctor_sandbox import attempts
 from bot.site import survey
@@ -34,6 +35,7 @@ async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
         *_root(loaded),
         await _daemon(home / "sayso.sock"),
         *await channels(home / "sayso.sock"),
+        *_quorum(loaded),
         _sandboxed(loaded),
         _bubblewrap(),
         _namespaces(),
@@ -136,6 +138,12 @@ def _socket_mode(socket: Path) -> Check:
         detail = f"every user may connect to {socket} (mode {mode:04o})"
         return Check("daemon", Status.FAIL, detail, f"chmod 600 {socket}, and start the daemon again")
     return Check("daemon", Status.OK, f"alive on {socket}")
+
+
+def _quorum(loaded: LoadedConfig) -> Iterator[Check]:
+    for doubt in quorum_doubts(loaded.config):
+        mend = "name more people, with ids that are approvers, or ask for fewer; config.example.yaml explains"
+        yield Check("people", Status.WARN, doubt, mend)
 
 
 def _sandboxed(loaded: LoadedConfig) -> Check:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from adapters.parsers.pool import ParserPool
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from bot.config import LoadedConfig, merge
 from bot.site import survey
-from core.explain import explain, read_row
+from core.explain import explain, listed_segments, read_row
 from core.judge import Judge
 
 KEPT_JUDGES = 64
@@ -24,6 +26,8 @@ class Explainer:
         self._home = home
         self._resolver = FilesystemResolver()
         self._names = SystemNameResolver()
+        self._parsers = ParserPool(workers=1)
+        weakref.finalize(self, self._parsers.close)
         self._judges: dict[int, tuple[LoadedConfig, Judge]] = {}
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,7 +35,7 @@ class Explainer:
         asked = read_row(row)
         loaded = merge(self._loaded, asked.config) if asked.config else self._loaded
         answer = explain(self._judge(loaded), asked)
-        for told in answer["trace"]:
+        for told in (*answer["trace"], *listed_segments(answer)):
             told["where"] = loaded.where(str(told["source"]))
         return {**answer, "where": loaded.where(str(answer["source"]))}
 
@@ -41,5 +45,6 @@ class Explainer:
             if len(self._judges) >= KEPT_JUDGES:
                 self._judges.clear()
             site = survey(loaded.config, self._home, loaded.protected_paths)
-            self._judges[id(loaded)] = (loaded, Judge(loaded.config, site, self._resolver, self._names))
+            judge = Judge(loaded.config, site, self._resolver, self._names, parse=self._parsers.parse)
+            self._judges[id(loaded)] = (loaded, judge)
         return self._judges[id(loaded)][1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bot.config import LoadedConfig
 from bot.reload import Reloaded, reload
@@ -14,6 +15,14 @@ from core.model.request import AuditEvent
 from core.ports import AuditStore, Clock
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A configuration, and the judge of it."""
+
+    loaded: LoadedConfig
+    judge: Judge
 
 
 class Live:
@@ -32,35 +41,44 @@ class Live:
         self._record = record
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
-        self._in_force = (loaded, judge_of(loaded))
+        self._in_force = self._made(loaded)
 
     def config(self) -> Config:
         """Return the configuration in force."""
-        return self._in_force[0].config
+        return self._in_force.loaded.config
 
     def judge(self) -> Judge:
         """Return the judge of the configuration in force."""
-        return self._in_force[1]
+        return self._in_force.judge
 
     def where(self, path: str) -> str | None:
         """Tell file and line of a configuration path."""
-        return self._in_force[0].where(path)
+        return self._in_force.loaded.where(path)
 
     async def reload(self, actor: str) -> Reloaded:
-        """Read the configuration again; a bad one changes nothing, and both are recorded."""
+        """Read the configuration again; a bad one changes nothing, and what is not recorded does not hold."""
         async with self._one_at_a_time:
-            told = await asyncio.to_thread(reload, self._in_force[0], self._read, self._put)
-            kind = "config.refused" if told.problems else "config.reloaded"
-            keys = {
-                "atOnce": [each.key for each in told.at_once],
-                "atRestart": [each.key for each in told.at_restart],
-            }
-            data = {"problems": list(told.problems)} if told.problems else keys
-            await self._record.append(AuditEvent(self._clock.now(), kind, actor, None, data))
+            made: list[InForce] = []
+            told = await asyncio.to_thread(
+                reload, self._in_force.loaded, self._read, lambda loaded: made.append(self._made(loaded))
+            )
+            await self._record.append(self._event(told, actor))
+            self._in_force = made[0] if made else self._in_force
         for line in (*told.problems, *told.warnings):
             log.warning("reload: %s", line)
         log.info("the configuration was read again: %s", "nothing changed" if told.problems else "in force")
         return told
 
-    def _put(self, loaded: LoadedConfig) -> None:
-        self._in_force = (loaded, self._judge_of(loaded))
+    def _made(self, loaded: LoadedConfig) -> InForce:
+        return InForce(loaded, self._judge_of(loaded))
+
+    def _event(self, told: Reloaded, actor: str) -> AuditEvent:
+        if told.problems:
+            return AuditEvent(
+                self._clock.now(), "config.refused", actor, None, {"problems": [*told.problems]}
+            )
+        keys = {
+            "atOnce": [each.key for each in told.at_once],
+            "atRestart": [each.key for each in told.at_restart],
+        }
+        return AuditEvent(self._clock.now(), "config.reloaded", actor, None, keys)

@@ -17,6 +17,7 @@ from core.errors import ConfigError
 AT_START = MappingProxyType(
     {
         "channels": "channels are opened at start",
+        "log": "the log is set up at start",
         "operator.local": "the operator's credential is read at start",
         "sandboxing.backend": "the runner is built at start",
         "sandboxing.workspaceRoot": "the runner is built at start",
@@ -72,7 +73,9 @@ def reload(
         found = read()
         told = differences(in_force, found)
         if told.at_once or found.protected_paths != in_force.protected_paths:
-            put(replace(found, config=_held(in_force.config, found.config)))
+            # What is held until the restart may still be read from where it was written before.
+            protected = tuple(dict.fromkeys((*in_force.protected_paths, *found.protected_paths)))
+            put(replace(found, config=_held(in_force.config, found.config), protected_paths=protected))
     except ConfigError as refused:
         return Reloaded(problems=tuple(str(refused).splitlines()))
     return told

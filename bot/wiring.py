@@ -13,6 +13,7 @@ from typing import Any
 
 from adapters.channels.web.adapter import WebChannel
 from adapters.ingress.unix_socket import UnixSocketIngress
+from adapters.parsers.pool import ParserPool
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
@@ -36,12 +37,14 @@ from core.approvals import lifecycle
 from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
+from core.approvals.entries import AllowlistEntries, Surroundings
 from core.approvals.flood import FloodControl
 from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.pairing import Pairing
 from core.approvals.permissions import Permissions
 from core.approvals.retention import Retention
+from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -93,12 +96,14 @@ async def assemble(
     credentials = await _credentials(loaded, store, clock, home)
     names = SystemNameResolver()
     stack.callback(names.close)
+    parsers = stack.enter_context(ParserPool())
+    parsers.start()
 
     def config() -> Config:
         return live.config()
 
     registrar = Registrar(config, store, clock)
-    live = Live(loaded, read, _judges(home, names, registrar), store, clock)
+    live = Live(loaded, read, _judges(home, names, registrar, parsers), store, clock)
     permissions = Permissions(store, clock, loaded.secrets)
     channels = registry.channels(loaded.config, store, permissions, clock)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
@@ -126,20 +131,24 @@ async def assemble(
     )
     await stack.enter_async_context(owned(retention.run(), "retention"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
-    desks = OperatorDesks(console, permissions, people.pairing, registrar)
+    around = Surroundings(config, live.where, str(socket), loaded.secrets)
+    entries = AllowlistEntries(store, clock, around)
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)
     return Ready(socket, page.address if page else None, live.reload)
 
 
-def _judges(home: Home, names: NameResolver, registrar: Registrar) -> Callable[[LoadedConfig], Judge]:
+def _judges(
+    home: Home, names: NameResolver, registrar: Registrar, parsers: ParserPool
+) -> Callable[[LoadedConfig], Judge]:
     resolver = FilesystemResolver()
 
     def judge_of(loaded: LoadedConfig) -> Judge:
         registry.check_targets(loaded.config)
         site = survey(loaded.config, home.path, loaded.protected_paths)
-        return Judge(loaded.config, site, resolver, names, registrar.plugins)
+        return Judge(loaded.config, site, resolver, names, registrar.plugins, parsers.parse)
 
     return judge_of
 
@@ -152,8 +161,9 @@ async def _people(
     await pairing.load()
     stack.push_async_callback(pairing.close)
     routing = Routing(live.config, opened, lambda: pairing.paired)
+    rules = Rulebook(live.config).rules
     flood = FloodControl(clock, lambda: live.config().approvals.exec)
-    approvals = Approvals(ledger, store, clock, routing.routes, secrets, flood)
+    approvals = Approvals(ledger, store, clock, routing.routes, secrets, rules, flood)
     addresses = Addresses(opened, registry.place, routing.named)
     herald = Herald(store, clock, lambda: live.config().approvals.notices, addresses, secrets)
     ledger.on_commit.append(herald.hear)

@@ -16,14 +16,16 @@ from core.approvals.service import Approvals
 from core.audit import to_row, verify
 from core.credentials import Credentials
 from core.errors import RequestError, UnknownRequest
-from core.explain import call_of, explain, read_row
+from core.explain import call_of, explain, listed_segments, read_row
 from core.judge import Judge
 from core.model.history import Delivery, HistoryQuery
 from core.model.principal import Reviewer
 from core.model.request import (
+    MIN_PREFIX,
     AuditEvent,
     ChainedEvent,
     Change,
+    GivenReview,
     Request,
     Review,
     State,
@@ -32,10 +34,10 @@ from core.policy.rows import tools_row
 from core.ports import Clock, Store
 from core.runs import Runs
 
-MIN_PREFIX = 8
 PAGE_CHARACTERS = 1_000_000  # of a page of the record, so that one answer stays small
 NOTIFICATIONS = {
     "approval.requested": "exec.approval.requested",
+    "approval.reviewed": "exec.approval.reviewed",
     "approval.approved": "exec.approval.resolved",
     "approval.fallback": "exec.approval.resolved",
     "approval.denied": "exec.approval.resolved",
@@ -106,6 +108,8 @@ class OperatorConsole:
             "verdict": request.verdict,
             "always": {"words": list(request.always.words), "why": request.always.why},
             "binding": request.binding.digest,
+            "required": request.required,
+            "reviews": [_review(given) for given in request.reviews],
             "copies": [_delivered(delivery) for delivery in deliveries],
             "record": record,
         }
@@ -203,8 +207,9 @@ class OperatorConsole:
 
     async def _stop(self, why: str, agent: str | None = None) -> int:
         """End the runs and take back the open questions (of one agent); returns how many questions."""
+        called_off = await self._approvals.call_off(why, agent)
         await self._runs.stop(why, agent)
-        return await self._approvals.call_off(why, agent)
+        return called_off
 
     async def test_channels(self, channel: str | None) -> dict[str, Any]:
         """Put a question that cannot run anything to the chats, or to one channel."""
@@ -252,6 +257,8 @@ class OperatorConsole:
     def _located(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Add to each row of the trace where its rule is written."""
         rows = [{**row, "where": self._daemon.where(row["source"])} for row in answer["trace"]]
+        for segment in listed_segments(answer):
+            segment["where"] = self._daemon.where(segment["source"])
         return {**answer, "trace": rows}
 
     async def _find(self, prefix: str) -> Request:
@@ -310,6 +317,22 @@ def _delivered(delivery: Delivery) -> dict[str, Any]:
         "pending": delivery.pending.value if delivery.pending else None,
         "dueAt": delivery.due_at,
         "error": delivery.error,
+    }
+
+
+def _review(given: GivenReview) -> dict[str, Any]:
+    who = given.reviewer
+    return {
+        "answer": given.answer.value,
+        "by": str(who),
+        "person": who.person,
+        "channel": who.channel,
+        "id": who.id,
+        "name": who.name,
+        "at": given.at,
+        "reason": given.reason,
+        "forMs": given.for_ms,
+        "maxUses": given.max_uses,
     }
 
 

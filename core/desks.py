@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from core.model.allowlist import AllowlistEntry
 from core.model.call import ToolCall
 from core.model.history import HistoryQuery
 from core.model.outcome import Outcome
@@ -147,6 +148,46 @@ class PermissionDesk(Protocol):
         ...
 
 
+class AllowlistDesk(Protocol):
+    """The allowlist, to see and to change; `core.approvals.entries` answers.
+
+    All that is malformed raises RequestError that names the field, and changes nothing.
+    """
+
+    async def entries(self, agent: str | None = None) -> dict[str, Any]:
+        """List what is written in the configuration, then what is kept; {entries, settings}.
+
+        An entry is {id, pattern, args, argPattern, words, placement, realPath, sha256, agent, source, where,
+        by, at, request, lastUsedAt, lastUsedCommand, lastResolvedPath}; written ones have no id.
+        """
+        ...
+
+    async def add(self, entry: AllowlistEntry, reviewer: Reviewer) -> dict[str, Any]:
+        """Keep an entry of the operator's; returns {id, entry, notes}."""
+        ...
+
+    async def remove(self, entry_id: str, reviewer: Reviewer) -> dict[str, Any]:
+        """Forget a kept entry, by a unique prefix of its id of at least 8 characters; returns {id, text}."""
+        ...
+
+    async def document(self) -> dict[str, Any]:
+        """Give exec-approvals.json, without any token, and its hash; returns {document, hash}."""
+        ...
+
+    async def replace_document(
+        self, document: Mapping[str, Any], base: str | None, reviewer: Reviewer
+    ) -> dict[str, Any]:
+        """Put a document in place of the one whose hash is `base` (None: of whichever is there).
+
+        Returns {added, removed, unchanged, notes, hash}.
+        """
+        ...
+
+    async def bring(self, document: Mapping[str, Any], reviewer: Reviewer) -> dict[str, Any]:
+        """Add what a document holds to what is kept; returns the same."""
+        ...
+
+
 class PairingDesk(Protocol):
     """Lets people in through a chat; `core.approvals.pairing` answers."""
 
@@ -201,6 +242,7 @@ class OperatorDesks:
     permissions: PermissionDesk
     pairing: PairingDesk
     tools: ToolDesk | None = None
+    allowlist: AllowlistDesk | None = None
 
 
 class Gatekeeper(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -49,6 +49,8 @@ class Row:
     sender: dict[str, Any] | None = None
     elevated: str | None = None
     config: dict[str, Any] | None = None
+    security: Literal["deny", "allowlist", "full"] | None = None
+    ask: Literal["off", "on-miss", "always"] | None = None
 
 
 _ROW = TypeAdapter(Row)
@@ -77,7 +79,14 @@ def call_of(row: Row) -> ToolCall:
     except ValueError as error:
         raise RequestError(str(error), field="session") from None
     claims = Claims(row.provider, row.model, row.depth, row.sandboxed)
-    return ToolCall(row.tool or EXEC, session, claims, command, row.args, row.elevated, row.cwd)
+    stricter = {"security": row.security, "ask": row.ask}
+    return ToolCall(row.tool or EXEC, session, claims, command, row.args, row.elevated, row.cwd, **stricter)
+
+
+def listed_segments(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the parts of an answer that an entry admits, whose `source` may have a place in a file."""
+    segments = (answer.get("facts") or {}).get("segments") or ()
+    return [segment for segment in segments if segment["source"]]
 
 
 def explain(

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
-from core.approvals.service import NO_ROUTE, Approvals, overruled
+from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
 from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
@@ -27,19 +28,29 @@ from core.model.decision import Decision, Effect
 from core.model.outcome import Outcome, Status
 from core.model.plan import RunOrder
 from core.model.principal import Claims, PeerCredentials
-from core.model.request import Change, Request, RequestKind, State
+from core.model.request import MIN_PREFIX, Change, Request, RequestKind, State
 from core.model.session import SessionKey
 from core.model.verdict import Verdict
 from core.policy.warnings import ToldWarnings
 from core.ports import Clock, Runner, RunObserver, Store
 from core.runs import Runs
+from core.sessions import Sessions
 from core.shell.render import run_argv
 
 log = logging.getLogger(__name__)
 
-MIN_PREFIX = 8
+LOOKED_AT_ONCE = 2
+LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
 
 Locate = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """Why what was allowed is not done after all, and the rule that says so."""
+
+    reason: str
+    rule: str | None = None
 
 
 class Gate:
@@ -63,6 +74,7 @@ class Gate:
     ) -> None:
         self._judge = judge
         self._told = ToldWarnings()
+        self._sessions = Sessions(store, clock)
         self._approvals = approvals
         self._ledger = ledger
         self._store = store
@@ -70,6 +82,8 @@ class Gate:
         self._runners = runners
         self._clock = clock
         self._locate = locate
+        # What one agent asks about takes long in places; it must not take every thread that looks.
+        self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(LOOKED_AT_ONCE))
 
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome."""
@@ -79,7 +93,7 @@ class Gate:
             return await self._refuse(request)
         if verdict.effect is Effect.ASK:
             return await self._ask_and_follow(request, observer)
-        return await self._run(lifecycle.allowed(request, self._clock.now()), case, observer)
+        return await self._run(lifecycle.allowed(request, self._clock.now()), case, verdict, observer)
 
     async def ask(self, call: ToolCall, peer: PeerCredentials | None) -> Outcome:
         """Decide without running: allowed, denied, or pending with the id to wait for."""
@@ -92,6 +106,7 @@ class Gate:
         change = lifecycle.allowed(request, self._clock.now())
         if not await self._ledger.commit(change):
             return await self._barred(request)
+        await self._note_uses(verdict)
         return outcome_of(change.request)
 
     async def wait(self, agent: str, request_id: str, observer: RunObserver) -> Outcome:
@@ -117,29 +132,35 @@ class Gate:
 
     async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
         """Tell an agent what holds for its session."""
-        tools = self._judge().toolset(session, claims)
+        tools = self._judge().toolset(session, await self._sessions.settled(session, claims))
         return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
 
-    async def consider(self, call: ToolCall) -> tuple[Case, Verdict]:
+    async def consider(self, call: ToolCall, judge: Judge | None = None) -> tuple[Case, Verdict]:
         """Gather facts and decide, without a trace anywhere."""
-        judge = self._judge()
+        judge = judge or self._judge()
+        call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
         case = await self._look(judge, call)
         now = self._clock.now()
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
             log.warning("%s", warning)
+        if case.facts is not None and len(case.facts.text) > LARGE:
+            return case, await asyncio.to_thread(judge.verdict, case, remembered)
         return case, judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
         """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
-        case, verdict = await self.consider(request.call)
+        judge = self._judge()
+        case, verdict = await self.consider(request.call, judge)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        return self._judge().fallback_allows(case, await self._store.learned(request.call.agent))
+        agent, digest, now = request.call.agent, case.binding.digest, self._clock.now()
+        kept = await self._store.remembered(agent, digest, now)
+        return judge.fallback_allows(case, kept.learned, kept.tightening)
 
     async def _look(self, judge: Judge, call: ToolCall) -> Case:
         try:
-            async with asyncio.timeout(self.looking_deadline_s):
+            async with asyncio.timeout(self.looking_deadline_s), self._turns[call.agent]:
                 return await asyncio.to_thread(judge.examine, call)
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
@@ -172,8 +193,9 @@ class Gate:
         return await self._follow(asked.request_id, observer)
 
     async def _put_to_people(self, request: Request) -> Outcome:
-        if not self._approvals.routes(request):
-            return await self._overrule(request, NO_ROUTE)
+        unanswerable = self._approvals.unanswerable(request)
+        if unanswerable is not None:
+            return await self._overrule(request, unanswerable)
         asked = await self._approvals.ask(request)
         if isinstance(asked, Decision):
             return await self._turn_away(request, asked)
@@ -192,25 +214,38 @@ class Gate:
         beyond_waiting = tuple(state for state in State if state is not State.WAITING)
         request = await self._ledger.until(request_id, *beyond_waiting)
         if request.kind is RequestKind.ASK:
-            return outcome_of(request)
+            return await self._handed_over(request)
         if request.state is State.APPROVED:
             case, verdict = await self.consider(request.call)
             return await self._start(request, case, verdict, observer)
         return await self._until_ended(request.id, observer)
 
+    async def _handed_over(self, request: Request) -> Outcome:
+        """Give the answer to its asker; one that its own program carries out is used up by that, once."""
+        if request.state is not State.APPROVED or request.placement is not Placement.CLIENT:
+            return _taken(request) if request.state is State.USED else outcome_of(request)
+        case, verdict = await self.consider(request.call)
+        objection = _objection(request, case, verdict)
+        if objection:
+            return await self._stopped(request, objection)
+        used = lifecycle.used(request, self._clock.now())
+        if await self._ledger.commit(used):
+            return outcome_of(used.request)
+        return _taken(await self._store.request(request.id) or request)
+
     async def _start(self, request: Request, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
         """Check policy, placement and binding again, then use up the grant and run."""
-        changed = request.binding.changed(case.binding)
-        if not changed and verdict.effect is not Effect.DENY:
-            return await self._run(lifecycle.started(request, self._clock.now()), case, observer)
-        why = f"it was approved, but by now {verdict.decision.reason}"
-        if changed:
-            why = str(BindingMismatch(changed))
-        refusal = lifecycle.mismatched(request, why, self._clock.now())
+        objection = _objection(request, case, verdict)
+        if objection:
+            return await self._stopped(request, objection)
+        return await self._run(lifecycle.started(request, self._clock.now()), case, verdict, observer)
+
+    async def _stopped(self, request: Request, objection: Objection) -> Outcome:
+        refusal = lifecycle.mismatched(request, objection.reason, self._clock.now(), objection.rule)
         await self._ledger.commit(refusal)
         return outcome_of(await self._store.request(request.id) or refusal.request)
 
-    async def _run(self, start: Change, case: Case, observer: RunObserver) -> Outcome:
+    async def _run(self, start: Change, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
         """Record the start and hand the bound command to its runner; whoever comes second only watches."""
         request = start.request
         argv = run_argv(case.facts) if case.facts else ()
@@ -219,7 +254,18 @@ class Gate:
         runner = self._runners[case.placed.placement]
         if not await self._runs.start(start, order, runner, observer) and start.insert:
             return await self._barred(request)
+        await self._note_uses(verdict)
         return await self._until_ended(request.id, observer)
+
+    async def _note_uses(self, verdict: Verdict) -> None:
+        """Note which kept entries admitted what was decided and started; nothing hangs on that."""
+        uses = verdict.uses()
+        if not uses:
+            return
+        try:
+            await self._store.record_uses(uses, self._clock.now())
+        except StoreError as error:
+            log.warning("the use of an allowlist entry is not noted: %s", error)
 
     async def _until_ended(self, request_id: str, observer: RunObserver) -> Outcome:
         with self._runs.watching(request_id, observer):
@@ -241,7 +287,8 @@ class Gate:
         now = self._clock.now()
         row = verdict.to_json()
         row["where"] = self._locate(verdict.decision.source)
-        timeout = self._judge().config.approvals.exec.timeout
+        deadline = now + self._judge().config.approvals.exec.timeout
+        permission = verdict.permission
         return Request(
             id=str(uuid.uuid4()),
             kind=kind,
@@ -254,12 +301,33 @@ class Gate:
             verdict=row,
             binding=case.binding,
             created_at=now,
-            deadline=now + timeout,
+            deadline=min(deadline, permission.expires_at) if permission else deadline,
             always=verdict.always,
             obligations=frozenset().union(*(decision.obligations for decision in verdict.trace)),
             peer=peer,
-            permission=verdict.permission,
+            permission=permission.id if permission else None,
         )
+
+
+def _objection(request: Request, case: Case, verdict: Verdict) -> Objection | None:
+    """Say what stands against what was allowed by now; a yes of policy holds while policy says yes."""
+    changed = request.binding.changed(case.binding)
+    if changed:
+        return Objection(str(BindingMismatch(changed)))
+    decision = request.resolution.decision if request.resolution else ""
+    by_policy_alone = decision == "allowed-by-policy"
+    if verdict.effect is Effect.DENY or (by_policy_alone and verdict.effect is not Effect.ALLOW):
+        why = f"it was allowed, but by now {verdict.decision.reason}"
+        return Objection(why, verdict.decision.rule)
+    return None
+
+
+def _taken(request: Request) -> Outcome:
+    """Refuse an answer that cannot be handed over: it was taken already, or is open no more."""
+    late = "this answer was taken already, and it counts once; ask again"
+    closed = "it was allowed, but by now its time is over, or Sayso is locked; ask again"
+    reason = late if request.state is State.USED else closed
+    return replace(outcome_of(request), status=Status.DENIED, reason=reason)
 
 
 def _reason(request: Request) -> str:

@@ -18,9 +18,10 @@ from core.arguments.surroundings import Surroundings, surroundings_of
 from core.config import Config
 from core.elevated.placement import Placed, place
 from core.execsec.allowlist import runs_anything
-from core.execsec.decide import ExecJudgement, decide, fallback_allows
+from core.execsec.decide import ExecJudgement, decide, fallback_allows, together
 from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
+from core.execsec.tighten import in_force
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, FileIdentity, Placement
@@ -29,8 +30,10 @@ from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, Workspac
 from core.model.principal import Claims
 from core.model.session import SessionKey
 from core.model.standing import Remembered
+from core.model.tightening import NOTHING_TIGHTER, Tightening
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
+from core.policy.decide import refuse_owner_only
 from core.policy.names import normalise
 from core.policy.pipeline import resolve
 from core.policy.registry import NONE, Plugins
@@ -40,6 +43,7 @@ from core.ports import NameResolver, Resolver
 from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
+from core.shell.parse import Parse, parse
 
 _NOTHING = Remembered()
 _NO_ARGUMENTS = ArgumentJudgement()
@@ -99,12 +103,14 @@ class Judge:
         resolver: Resolver,
         names: NameResolver,
         plugins: Callable[[], Plugins] = lambda: NONE,
+        parse: Parse = parse,
     ) -> None:
         self.config = config
         self.site = site
         self._resolver = resolver
         self._names = names
         self.plugins = plugins
+        self._parse = parse
         self.tools = lru_cache(maxsize=512)(self._tools)
         self._policy = lru_cache(maxsize=512)(self._effective)
         self._plan = lru_cache(maxsize=512)(self._laid_out)
@@ -129,7 +135,7 @@ class Judge:
         cwd, problem = self._cwd(command, plan, placed.placement)
         policy = self._policy(call.agent, placed.placement)
         path = dict(plan.env).get("PATH", "").split(":")
-        facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver)
+        facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver, parse=self._parse)
         bound = self._bound(call, command, placed, plan, cwd, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())
         return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments)
@@ -147,17 +153,11 @@ class Judge:
 
         Only a standing permission makes the answer milder: from a question to a yes, never from a no.
         """
-        trace: list[Decision] = [case.tool]
+        owners = refuse_owner_only(self.config, case.call.agent, case.call.tool)
+        trace: list[Decision] = [case.tool, *([owners] if owners else [])]
         judgement: ExecJudgement | None = None
         if case.facts is not None and case.policy is not None:
-            judgement = decide(
-                case.facts,
-                case.policy,
-                _counting(remembered.learned, case.bound),
-                case.placed.placement,
-                env=case.bound.env,
-                seen_before=remembered.seen_before,
-            )
+            judgement = self._judged(case, case.facts, case.policy, remembered)
             trace += judgement.decisions
         if case.policy is not None or case.problem is not None:
             trace.append(case.placed.decision)
@@ -174,23 +174,43 @@ class Judge:
             case.placed.placement,
             case.facts,
             judgement.satisfied_by if judgement else (),
-            _kept_in_check(judgement.always, case.bound) if judgement else AlwaysOffer(),
-            remembered.permission.id if permitted and remembered.permission else None,
+            _offered(judgement.always, case) if judgement else AlwaysOffer(),
+            remembered.permission if permitted else None,
             case.arguments.constraints,
+            judgement.entries if judgement else (),
         )
 
-    def fallback_allows(self, case: Case, learned: Sequence[AllowlistEntry]) -> bool:
+    def _judged(
+        self, case: Case, facts: CommandFacts, policy: ExecPolicy, remembered: Remembered
+    ) -> ExecJudgement:
+        """Judge under the configured policy, and under each that is stated beside it."""
+        judgements = [
+            decide(
+                facts,
+                each,
+                _counting(remembered.learned, case.bound),
+                case.placed.placement,
+                env=case.bound.env,
+                seen_before=remembered.seen_before,
+            )
+            for each in in_force(policy, case.call, remembered.tightening)
+        ]
+        return together(judgements)
+
+    def fallback_allows(
+        self, case: Case, learned: Sequence[AllowlistEntry], document: Tightening = NOTHING_TIGHTER
+    ) -> bool:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
             return False
-        if {case.tool.effect, case.placed.decision.effect} != {Effect.ALLOW}:
+        others = (case.tool, case.placed.decision, *case.arguments.decisions)
+        if any(decision.effect is not Effect.ALLOW for decision in others):
             return False
-        return fallback_allows(
-            case.facts,
-            case.policy,
-            _counting(learned, case.bound),
-            case.placed.placement,
-            case.bound.env,
+        return all(
+            fallback_allows(
+                case.facts, each, _counting(learned, case.bound), case.placed.placement, case.bound.env
+            )
+            for each in in_force(case.policy, case.call, document)
         )
 
     def _tools(self, identity: ToolIdentity) -> ToolSet:
@@ -333,9 +353,12 @@ def _counting(learned: Sequence[AllowlistEntry], bound: BoundCommand) -> Sequenc
     return tuple(entry for entry in learned if not entry.learned)
 
 
-def _kept_in_check(always: AlwaysOffer, bound: BoundCommand) -> AlwaysOffer:
-    """Withhold Always where others can change a script that it runs: entries pin programs only."""
-    changeable = _changeable_script(bound)
+def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
+    """Withhold Always where it would not hold: another rule asks, or others can change a script it runs."""
+    asks = next((each for each in case.arguments.decisions if each.effect is Effect.ASK), None)
+    if asks is not None:
+        return AlwaysOffer(why=f"{asks.reason}, so remembering would change nothing")
+    changeable = _changeable_script(case.bound)
     if changeable is None or not always.entries:
         return always
     return AlwaysOffer(why=f"never remembered: {changeable} is run by it and can be changed by others")
@@ -358,4 +381,4 @@ def _command_from(call: ToolCall) -> CommandText | None:
 
 
 def _canonical_call(call: ToolCall) -> str:
-    return f"{call.tool} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"
+    return f"{normalise(call.tool)} {json.dumps(dict(call.args), sort_keys=True, ensure_ascii=True)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
-from core.model.allowlist import AllowlistEntry
+from core.model.allowlist import AllowlistEdit, AllowlistEntry, EntryUse, ExecApprovals
 from core.model.card import Card
 from core.model.chat import Press, Reply, Typed
 from core.model.command import Executable, FileIdentity, Placement, RealPath
@@ -162,15 +162,34 @@ class StandingStore(Protocol):
         ...
 
 
+class SessionStore(Protocol):
+    """What is remembered of sessions."""
+
+    async def deepest(self, session: str, depth: int, at: int) -> int:
+        """Note a spawn depth that a session claims; returns the deepest that it ever claimed."""
+        ...
+
+
 class AllowlistStore(Protocol):
-    """What "always" left."""
+    """What "always" left, what the operator added, and the settings of exec-approvals.json."""
 
     async def learned(self, agent: str) -> tuple[AllowlistEntry, ...]:
         """Return the learned entries that count for this agent, oldest first."""
         ...
 
-    async def record_use(self, pattern: str, agent: str, command: str, at: int) -> None:
-        """Note when, and for which command, a learned entry last admitted something."""
+    async def exec_approvals(self) -> ExecApprovals:
+        """Return all entries, oldest first, and the settings, as of one moment."""
+        ...
+
+    async def edit_allowlist(self, revision: int, edit: AllowlistEdit, event: AuditEvent) -> bool:
+        """Apply an edit in one durable transaction, or return False: the revision is another by now.
+
+        False too where an entry that is to be kept is there already under another id.
+        """
+        ...
+
+    async def record_uses(self, uses: Sequence[EntryUse], at: int) -> None:
+        """Note when, and for which commands, entries last admitted something; a power cut may undo it."""
         ...
 
 
@@ -302,6 +321,7 @@ class Store(
     RequestStore,
     HistoryStore,
     StandingStore,
+    SessionStore,
     AllowlistStore,
     CredentialStore,
     PairingStore,
@@ -339,8 +359,11 @@ class ReviewDesk(Protocol):
         """Take a person's answer; the first valid one wins, later ones are told what stands."""
         ...
 
-    async def card(self, request_id: str) -> Card | None:
-        """Return the card of a kept request."""
+    async def card(self, request_id: str, at: tuple[str, str] | None = None) -> Card | None:
+        """Return the card of a kept request, with what may be answered at this (channel, place).
+
+        Without a place: what may be answered by whoever a login has proven to be the operator.
+        """
         ...
 
     async def waiting(self) -> tuple[Card, ...]:

@@ -132,7 +132,7 @@ class MemoryDesk:
     def _may_decide(self, sender: Sender) -> bool:
         return f"{sender.channel}:{sender.id}" in self.approvers
 
-    async def card(self, request_id: str) -> Card | None:
+    async def card(self, request_id: str, _at: object = None) -> Card | None:
         return self.cards.get(request_id)
 
     async def waiting(self) -> tuple[Card, ...]:

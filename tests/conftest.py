@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,10 @@ pytest_plugins = (
     "tests.permission_desk",
     "tests.platforms.telegram.plugin",
 )
+
+# A shell's background job ignores Ctrl-C, and every process that it starts would: some tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class ManualClock:

@@ -8,7 +8,7 @@ from typing import Any
 
 from adapters.ingress import params as p
 from adapters.ingress.jsonrpc import Code, RpcError
-from core.desks import Console, OperatorDesks, ToolDesk
+from core.desks import AllowlistDesk, Console, OperatorDesks, ToolDesk
 from core.model.principal import Reviewer
 
 Subscribe = Callable[[], Awaitable[None]]
@@ -162,6 +162,50 @@ def _tool_desk(ctx: OperatorCall) -> ToolDesk:
     return ctx.desks.tools
 
 
+async def _allowlist(ctx: OperatorCall, params: Params) -> Result:
+    return await _allowlist_desk(ctx).entries(p.read(p.AllowlistListing, params).agent)
+
+
+async def _allowlist_add(ctx: OperatorCall, params: Params) -> Result:
+    return await _allowlist_desk(ctx).add(p.read(p.NewEntry, params).entry(), ctx.reviewer)
+
+
+async def _allowlist_remove(ctx: OperatorCall, params: Params) -> Result:
+    return await _allowlist_desk(ctx).remove(p.read(p.ById, params).id, ctx.reviewer)
+
+
+async def _allowlist_import(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.ImportDocument, params)
+    desk = _allowlist_desk(ctx)
+    if asked.replace:
+        return await desk.replace_document(asked.document, None, ctx.reviewer)
+    return await desk.bring(asked.document, ctx.reviewer)
+
+
+async def _approvals_get(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await _allowlist_desk(ctx).document()
+
+
+async def _approvals_set(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.SetDocument, params)
+    return await _allowlist_desk(ctx).replace_document(asked.document, asked.base_hash, ctx.reviewer)
+
+
+def _allowlist_desk(ctx: OperatorCall) -> AllowlistDesk:
+    if ctx.desks.allowlist is None:
+        raise RpcError(Code.NOT_AVAILABLE, "the allowlist cannot be changed with this daemon")
+    return ctx.desks.allowlist
+
+
+async def _no_nodes(ctx: OperatorCall, params: Params) -> Result:
+    del ctx, params
+    why = (
+        "there are no nodes: this version runs commands on its own machine; exec.approvals.get is about that"
+    )
+    raise RpcError(Code.NOT_AVAILABLE, why)
+
+
 async def _reload(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
     return await ctx.console.reload(ctx.reviewer)
@@ -210,9 +254,13 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "tools.unregister": _tools_unregister,
     "tools.registered": _tools_registered,
     "events.subscribe": _subscribe,
-    "exec.approvals.get": _not_available,
-    "exec.approvals.set": _not_available,
-    "exec.approvals.node.get": _not_available,
-    "exec.approvals.node.set": _not_available,
+    "allowlist.list": _allowlist,
+    "allowlist.add": _allowlist_add,
+    "allowlist.remove": _allowlist_remove,
+    "allowlist.import": _allowlist_import,
+    "exec.approvals.get": _approvals_get,
+    "exec.approvals.set": _approvals_set,
+    "exec.approvals.node.get": _no_nodes,
+    "exec.approvals.node.set": _no_nodes,
     "session.elevated.set": _not_available,
 }

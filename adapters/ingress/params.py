@@ -12,7 +12,9 @@ from pydantic.alias_generators import to_camel
 
 from adapters.ingress.jsonrpc import Code, RpcError
 from core.approvals import commands
+from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
+from core.model.command import Placement
 from core.model.history import HistoryQuery
 from core.model.principal import Claims, Reviewer
 from core.model.request import Answer, Review, State
@@ -122,6 +124,8 @@ class CommandParams(SessionParams):
     stdin: Base64 | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=WEEK_S)] | None = None
     elevated: Literal["on", "ask", "full", "off"] | None = None
+    security: Literal["deny", "allowlist", "full"] | None = None
+    ask: Literal["off", "on-miss", "always"] | None = None
 
     def text(self) -> CommandText | None:
         """Return the command, or None where the call names none."""
@@ -163,7 +167,9 @@ class ExecRun(CommandParams):
 
     def call(self, agent: str) -> ToolCall:
         """Return the call."""
-        return ToolCall(EXEC, self.session_of(agent), self.claims.value(), self.text(), {}, self.elevated)
+        session, claims = self.session_of(agent), self.claims.value()
+        stricter = {"security": self.security, "ask": self.ask}
+        return ToolCall(EXEC, session, claims, self.text(), {}, self.elevated, **stricter)
 
 
 class ToolCheck(SessionParams):
@@ -204,7 +210,8 @@ class ApprovalRequest(CommandParams):
         """Return the call."""
         session, claims = self.session_of(agent), self.claims.value()
         tool, cwd = (EXEC, None) if self.tool is None else (self.tool, self.cwd)
-        return ToolCall(tool, session, claims, self.text(), self.args, self.elevated, cwd)
+        stricter = {"security": self.security, "ask": self.ask}
+        return ToolCall(tool, session, claims, self.text(), self.args, self.elevated, cwd, **stricter)
 
 
 class ById(Params):
@@ -233,6 +240,41 @@ class Resolve(Params):
         """Make it the answer of this person."""
         safe = commands.reason(self.reason) if self.reason else None
         return Review(self.id, Answer(self.decision), reviewer, safe, self.for_ms, self.max_uses)
+
+
+class AllowlistListing(Params):
+    """`allowlist.list`; with `agent` what counts for that one."""
+
+    agent: NonEmpty | None = None
+
+
+class NewEntry(Params):
+    """`allowlist.add`."""
+
+    pattern: Annotated[NonEmpty, Field(max_length=4096)]
+    args: Annotated[tuple[Text, ...], Strict(strict=False)] | None = None
+    arg_pattern: NonEmpty | None = None
+    agent: Annotated[NonEmpty, Field(max_length=200)] | None = None
+    placement: Literal["sandbox", "host"] = "sandbox"
+
+    def entry(self) -> AllowlistEntry:
+        """Return the entry."""
+        place = Placement(self.placement)
+        return AllowlistEntry(self.pattern, self.args, self.arg_pattern, place, agent=self.agent)
+
+
+class ImportDocument(Params):
+    """`allowlist.import`; with `replace` what the document lacks is forgotten."""
+
+    document: dict[str, Any]
+    replace: bool = False
+
+
+class SetDocument(Params):
+    """`exec.approvals.set`; `baseHash` is what `exec.approvals.get` gave as `hash`."""
+
+    document: dict[str, Any]
+    base_hash: NonEmpty
 
 
 class RegisterTools(Params):

@@ -8,6 +8,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from core.model.command import Executable, FileIdentity, RealPath
 
@@ -30,10 +31,8 @@ class FilesystemResolver:
     def file(self, path: str) -> FileIdentity | None:
         """Tell a regular file from every other."""
         try:
-            found, real, status = _resolved(path)
-            if not stat.S_ISREG(status.st_mode):
-                return None
-            return self._identity(real, status, trusted=_only_root_changes(found, real))
+            _, real, status, trusted = _resolved(path)
+            return self._identity(real, status, trusted=trusted) if stat.S_ISREG(status.st_mode) else None
         except (OSError, ValueError):
             return None
 
@@ -61,10 +60,9 @@ class FilesystemResolver:
             return None
 
     def _found(self, name: str, place: str) -> Executable | None:
-        found, real, status = _resolved(place)
+        found, real, status, trusted = _resolved(place)
         if not _is_program(status):
             return None
-        trusted = _only_root_changes(found, real)
         identity = self._identity(real, status, trusted=trusted)
         if not trusted and identity.sha256 is None:
             return None
@@ -137,40 +135,59 @@ def _is_program(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
 
 
-def _resolved(place: str) -> tuple[str, str, os.stat_result]:
-    found = _directory_resolved(place)
-    real = posixpath.realpath(found, strict=True)
-    return found, real, _status(real)
+@dataclass(slots=True)
+class _Way:
+    """A path followed link by link, every part of it looked at once."""
+
+    trusted: bool = True  # only root can write to what was passed
+    links: int = 0
+
+    def follow(self, at: str, status: os.stat_result, rest: str) -> tuple[str, os.stat_result]:
+        """Return where `rest`, which begins in the real directory `at`, leads, and what is there."""
+        parts = rest.split("/")[::-1]
+        while parts:
+            part = parts.pop()
+            if not stat.S_ISDIR(status.st_mode):
+                raise NotADirectoryError(errno.ENOTDIR, "not a directory", at)
+            if part in {"", "."}:
+                continue
+            if part == "..":
+                at = posixpath.dirname(at)
+                status = self.look(at)
+                continue
+            place = f"{at}/{part}" if at != "/" else f"/{part}"
+            found = os.lstat(place)
+            if not stat.S_ISLNK(found.st_mode):
+                at, status = place, self._noted(found)
+                continue
+            target = self._target(place)
+            parts += target.split("/")[::-1]
+            if target.startswith("/"):
+                at, status = "/", self.look("/")
+        return at, status
+
+    def look(self, place: str) -> os.stat_result:
+        """Look at a real directory."""
+        return self._noted(os.lstat(place))
+
+    def _target(self, place: str) -> str:
+        self.links += 1
+        if self.links > _MAX_LINKS:
+            raise OSError(errno.ELOOP, "too many links", place)
+        return os.readlink(place)  # noqa: PTH115 - the text, not a Path
+
+    def _noted(self, status: os.stat_result) -> os.stat_result:
+        if status.st_uid != 0 or status.st_mode & _OTHERS_WRITE:
+            self.trusted = False
+        return status
 
 
-def _only_root_changes(found: str, real: str) -> bool:
-    return all(_only_root_writes(step) for step in _ways(found, real))
-
-
-def _directory_resolved(place: str) -> str:
+def _resolved(place: str) -> tuple[str, str, os.stat_result, bool]:
+    """Tell a file's path through real directories, its real path, what it is, and if only root changes it."""
+    if not place.startswith("/"):
+        raise ValueError(place)
+    way = _Way()
     directory, base = posixpath.split(place)
-    return posixpath.join(posixpath.realpath(directory, strict=True), base)
-
-
-def _ways(found: str, real: str) -> set[str]:
-    """Give the file, and every directory through which it is reached, link by link."""
-    steps = {real, *_above(real)}
-    place = found
-    for _ in range(_MAX_LINKS):
-        steps.update(_above(place))
-        if not posixpath.islink(place):
-            return steps
-        target = os.readlink(place)  # noqa: PTH115 - as above
-        place = _directory_resolved(posixpath.join(posixpath.dirname(place), target))
-    raise OSError(errno.ELOOP, "too many links", found)
-
-
-def _above(path: str) -> Iterator[str]:
-    while (parent := posixpath.dirname(path)) != path:
-        yield parent
-        path = parent
-
-
-def _only_root_writes(path: str) -> bool:
-    status = _status(path)
-    return status.st_uid == 0 and not status.st_mode & _OTHERS_WRITE
+    real_directory, status = way.follow("/", way.look("/"), directory)
+    real, found = way.follow(real_directory, status, base)
+    return posixpath.join(real_directory, base), real, found, way.trusted

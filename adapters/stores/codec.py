@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,11 +14,14 @@ from core.errors import StoreError
 from core.model.allowlist import AllowlistEntry
 from core.model.principal import Reviewer
 from core.model.request import Answer, Request
+from core.model.tightening import DocumentSettings
 
 _REQUEST = TypeAdapter(Request)
 _ENTRY = TypeAdapter(AllowlistEntry)
 _REVIEWER = TypeAdapter(Reviewer)
-_YES = frozenset(answer.value for answer in Answer if answer.allows)
+_SETTINGS = TypeAdapter(DocumentSettings)
+# A yes for a time ends with its time: it does not count as "approved before".
+_YES = frozenset((Answer.ALLOW_ONCE.value, Answer.ALLOW_ALWAYS.value))
 
 
 def request_row(request: Request) -> dict[str, Any]:
@@ -75,7 +79,7 @@ def load_request(body: str, stdin: bytes | None) -> Request:
 
 def entry_text(entry: AllowlistEntry) -> str:
     """Give the one spelling of an allowlist entry."""
-    return canonical_json(_ENTRY.dump_python(entry, mode="json")).decode()
+    return canonical_json(_ENTRY.dump_python(entry, mode="json", exclude={"id"})).decode()
 
 
 def load_entry(text: str) -> AllowlistEntry:
@@ -85,6 +89,22 @@ def load_entry(text: str) -> AllowlistEntry:
     except (ValueError, ValidationError) as error:
         raise StoreError(
             f"a kept allowlist entry cannot be read, the database is damaged: {error}"
+        ) from error
+
+
+def settings_text(settings: DocumentSettings) -> str:
+    """Give the settings of exec-approvals.json as JSON."""
+    return canonical_json(_SETTINGS.dump_python(settings, mode="json")).decode()
+
+
+@lru_cache(maxsize=4)
+def load_settings(text: str) -> DocumentSettings:
+    """Read the settings of exec-approvals.json back; StoreError where the row is none."""
+    try:
+        return _SETTINGS.validate_python(json.loads(text))
+    except (ValueError, ValidationError) as error:
+        raise StoreError(
+            f"the kept exec settings cannot be read, the database is damaged: {error}"
         ) from error
 
 

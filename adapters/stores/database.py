@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 import aiosqlite
 
-from adapters.stores.units import Unit, commit_together
+from adapters.stores.units import Unit, commit_together, roll_back
 from core.errors import StoreError
 
 T = TypeVar("T")
@@ -89,8 +89,8 @@ class Database:
             return unit.result()
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run the work on what is committed."""
-        return await self._run(self._reader, work)
+        """Run the work on what is committed, as of one moment."""
+        return await self._run(self._reader, lambda connection: _snapshot(connection, work))
 
     def _take_turn(self, loop: asyncio.AbstractEventLoop, connection: sqlite3.Connection) -> None:
         waiting = min(len(self._queue), _MOST_TOGETHER)
@@ -125,3 +125,11 @@ def _wake(callers: Iterable[asyncio.Future[None]]) -> None:
     for done in callers:
         if not done.done():
             done.set_result(None)
+
+
+def _snapshot(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return work(connection)
+    finally:
+        roll_back(connection)

@@ -22,10 +22,11 @@ _WHERE = {
     "until": "moment < :until",
     "person": (
         "id IN (SELECT request_id FROM answerers WHERE person = :person UNION SELECT request_id FROM "
-        "answerers WHERE substr(person, instr(person, ':') + 1) = :person OR name = :person COLLATE NOCASE)"
+        "answerers WHERE substr(person, instr(person, ':') + 1) = :person OR name = :person COLLATE NOCASE "
+        "UNION SELECT request_id FROM reviews WHERE :person IN (person, id, channel || ':' || id))"
     ),
 }
-_ABOUT = ("answerers", "grants", "outbox", "copies")
+_ABOUT = ("answerers", "reviews", "grants", "outbox", "copies")
 
 
 def _part_of(text: str) -> str:

@@ -7,11 +7,11 @@ import sqlite3
 from typing import Any
 
 from adapters.stores.codec import load_request, request_row, shown_text
-from adapters.stores.learned import keep_entries
+from adapters.stores.learned import keep_learned
 from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
-from adapters.stores.standing import forbid, permit, use_permission
+from adapters.stores.standing import forbid, permission_counts, permit, use_permission
 from core.errors import StoreError
 from core.model.request import Change, Request, State
 
@@ -40,6 +40,10 @@ _CONSUME = """
     UPDATE grants SET consumed_at = :at
     WHERE request_id = :id AND binding = :binding AND consumed_at IS NULL AND expires_at >= :at
 """
+_REVIEW = """
+    INSERT INTO reviews (request_id, number, person, channel, id, answer, at) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (request_id, number) DO NOTHING
+"""
 _CLOSED = """
     SELECT locked OR EXISTS (SELECT 1 FROM agents WHERE id = ? AND revoked_at IS NOT NULL) FROM meta
 """
@@ -49,12 +53,12 @@ _ANSWERED = "INSERT OR IGNORE INTO answerers (person, request_id, name) VALUES (
 
 
 def _apply(connection: sqlite3.Connection, change: Change) -> bool:
-    if not change.request.state.final and _closed(connection, change.request.call.agent):
+    if _opens(change.request) and _closed(connection, change.request.call.agent):
         return False
-    if not all(step(connection, change) for step in (_put, _use_permission, _issue, _consume)):
+    if not all(step(connection, change) for step in (_put, _review, _use_permission, _issue, _consume)):
         return False
     if change.learn:
-        keep_entries(connection, change.request.id, change.learn.entries)
+        keep_learned(connection, change.request, change.learn.entries)
     if change.permit:
         permit(connection, change.permit)
     if change.forbid:
@@ -70,6 +74,11 @@ def _note_answerers(connection: sqlite3.Connection, request: Request) -> None:
     if who is not None:
         values = (shown_text(f"{who.channel}:{who.id}"), request.id, shown_text(who.name))
         connection.execute(_ANSWERED, values)
+
+
+def _opens(request: Request) -> bool:
+    """Tell whether this leaves something open, or hands a yes to its asker."""
+    return not request.state.final or request.state is State.USED
 
 
 def _closed(connection: sqlite3.Connection, agent: str) -> bool:
@@ -88,8 +97,28 @@ def _put(connection: sqlite3.Connection, change: Change) -> bool:
     return connection.execute(_REPLACE, row).rowcount == 1
 
 
+def _review(connection: sqlite3.Connection, change: Change) -> bool:
+    given, reviews = change.review, change.request.reviews
+    if given is None:
+        return True
+    if not reviews or reviews[-1] != given:
+        raise StoreError(f"an answer to request {change.request.id} is not the last of its answers")
+    who = given.reviewer
+    person = shown_text(who.person) if who.person else None
+    answer = (
+        change.request.id,
+        len(reviews) - 1,
+        person,
+        who.channel,
+        shown_text(who.id),
+        given.answer,
+        given.at,
+    )
+    return connection.execute(_REVIEW, answer).rowcount == 1
+
+
 def _use_permission(connection: sqlite3.Connection, change: Change) -> bool:
-    needed = change.insert and change.request.permission is not None and not change.request.state.final
+    needed = change.insert and change.request.permission is not None and _opens(change.request)
     return not needed or use_permission(connection, change.request)
 
 
@@ -107,7 +136,10 @@ def _consume(connection: sqlite3.Connection, change: Change) -> bool:
     if change.consume_grant_at is None:
         return True
     request = change.request
-    values = {"id": request.id, "binding": request.binding.digest, "at": change.consume_grant_at}
+    at = change.consume_grant_at
+    if request.permission and not change.insert and not permission_counts(connection, request, at):
+        return False
+    values = {"id": request.id, "binding": request.binding.digest, "at": at}
     return connection.execute(_CONSUME, values).rowcount == 1
 
 

@@ -14,6 +14,7 @@ from adapters.stores.outbox import SqliteOutbox
 from adapters.stores.paired import SqlitePaired
 from adapters.stores.record import SqliteLock, SqliteRecord
 from adapters.stores.requests import SqliteRequests
+from adapters.stores.sessions import SqliteSessions
 from adapters.stores.standing import SqliteStanding
 
 
@@ -21,6 +22,7 @@ class SqliteStore(
     SqliteRequests,
     SqliteHistory,
     SqliteStanding,
+    SqliteSessions,
     SqliteAllowlist,
     SqliteCredentials,
     SqlitePaired,

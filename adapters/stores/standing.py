@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from adapters.stores.codec import load_reviewer, path_bytes
-from adapters.stores.learned import learned_by
+from adapters.stores.learned import kept_settings, learned_by
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
 from core.model.request import AuditEvent, Request
@@ -62,6 +62,12 @@ def use_permission(connection: sqlite3.Connection, request: Request) -> bool:
     return connection.execute(_USE, values).rowcount == 1
 
 
+def permission_counts(connection: sqlite3.Connection, request: Request, now: int) -> bool:
+    """Tell whether the permission of a request has not ended since; this use is counted already."""
+    sql = "SELECT 1 FROM permissions WHERE request_id = ? AND ended_at IS NULL AND expires_at > ?"
+    return connection.execute(sql, (request.permission, now)).fetchone() is not None
+
+
 def _permission(row: tuple[Any, ...]) -> StandingPermission:
     request_id, agent, session, binding, command, given_by, *times = row
     who = load_reviewer(given_by)
@@ -98,6 +104,7 @@ class SqliteStanding(Part):
                 _permission(permission) if permission else None,
                 connection.execute(_SEEN, (agent, binding)).fetchone() is not None,
                 bool(connection.execute("SELECT locked FROM meta").fetchone()[0]),
+                kept_settings(connection).for_agent(agent),
             )
 
         return await self._database.read(work)

@@ -56,7 +56,7 @@ def commit_together(connection: sqlite3.Connection, units: Sequence[Unit[object]
         try:
             _transaction(connection, units)
         except (sqlite3.Error, _Lost):
-            _roll_back(connection)
+            roll_back(connection)
         else:
             return
     for unit in units:
@@ -85,7 +85,7 @@ def _commit_alone(connection: sqlite3.Connection, unit: Unit[object]) -> None:
     except sqlite3.Error as error:
         unit.fail(error)
     finally:
-        _roll_back(connection)
+        roll_back(connection)
 
 
 def _begin(connection: sqlite3.Connection, *, durable: bool) -> None:
@@ -93,7 +93,8 @@ def _begin(connection: sqlite3.Connection, *, durable: bool) -> None:
     connection.execute("BEGIN IMMEDIATE")
 
 
-def _roll_back(connection: sqlite3.Connection) -> None:
+def roll_back(connection: sqlite3.Connection) -> None:
+    """End a transaction that is open, without a trace."""
     # SQLite rolls back by itself after some errors; one while rolling back leaves nothing committed either.
     with suppress(sqlite3.Error):
         if connection.in_transaction:

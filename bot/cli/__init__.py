@@ -21,6 +21,7 @@ COMMANDS = {
     "approve": "decide",
     "deny": "decide",
     "permissions": "permissions",
+    "allowlist": "allowlist",
     "cancel": "decide",
     "lock": "decide",
     "unlock": "decide",
@@ -40,7 +41,7 @@ COMMANDS = {
     "version": "about",
     "help": "about",
 }
-LATER = ("sessions", "session", "elevated", "allowlist", "service")
+LATER = ("sessions", "session", "elevated", "service")
 SYNONYMS = {"--version": "version", "-V": "version", "--help": "help", "-h": "help"}
 
 

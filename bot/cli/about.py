@@ -17,7 +17,7 @@ ask      sayso exec -- git status       run a command, if policy or a person say
          sayso wait ID                  come back to a question
 decide   sayso pending                  what waits
          sayso approve ID [for 30m]     sayso deny ID [always] --reason T
-         sayso permissions              what answers left standing; revoke ID ends it
+         sayso permissions              what answers left standing; sayso allowlist list: what runs unasked
          sayso web link                 a login for the page
 look     sayso history                  sayso show ID
          sayso tools                    sayso explain -- CMD…

@@ -13,8 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_USES = (1, 10_000)
-
 
 def approve_command(arguments: list[str]) -> int:
     """Say yes."""
@@ -65,7 +63,9 @@ def _limited(uses: str | None, how: list[str]) -> dict[str, int]:
         return {}
     if how[:1] != ["for"]:
         raise exits.UsageError("approve: --max-uses goes with a time, as in: for 30m --max-uses 3", "approve")
-    least, most = _USES
+    from core.model.standing import MOST_USES as most  # noqa: PLC0415, N811 - as above; a bound in a sentence
+
+    least = 1
     if not re.fullmatch("[0-9]{1,5}", uses) or not least <= int(uses) <= most:
         raise exits.UsageError(
             f"approve: --max-uses is a number from {least} to {most}, not {uses[:60]!r}", "approve"

@@ -36,6 +36,7 @@ def print_decision(answer: Json) -> None:
             ("on terms", "\n".join(terms(answer))),
             ("always", ", ".join(always.get("words") or ()) or always.get("why")),
             ("parts", _parts(answer)),
+            ("refused", _refused(answer)),
         )
     )
     _print_trace(answer.get("trace") or ())
@@ -82,14 +83,26 @@ def _place(answer: Json) -> str | None:
 
 def _parts(answer: Json) -> str:
     segments = (answer.get("facts") or {}).get("segments") or ()
-    return "\n".join(
-        f"{segment.get('executable') or '(not found)'}: {_admitted(segment.get('satisfiedBy'))}"
-        for segment in segments
-    )
+    return "\n".join(f"{_program(segment)}: {_admitted(segment)}" for segment in segments)
 
 
-def _admitted(by: str | None) -> str:
-    return f"admitted by {by}" if by else "on no list"
+def _program(segment: Json) -> str:
+    through = " ".join(f"{each}:" for each in segment.get("through") or ())
+    words = segment.get("argv") or ()
+    builtin = words[0] if words and segment.get("satisfiedBy") == "builtin" else None
+    return f"{through} {segment.get('executable') or builtin or '(not found)'}".lstrip()
+
+
+def _admitted(segment: Json) -> str:
+    by = segment.get("satisfiedBy")
+    if not by:
+        return "on no list"
+    return f"admitted by {by}, {written(segment)}" if segment.get("source") else f"admitted by {by}"
+
+
+def _refused(answer: Json) -> str:
+    refused = (answer.get("facts") or {}).get("refused") or ()
+    return "\n".join(f"{r['construct']} at character {r['position'] + 1}: {r['reason']}" for r in refused)
 
 
 def _print_trace(trace: Any) -> None:  # noqa: ANN401 - rows of the trace

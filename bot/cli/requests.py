@@ -121,6 +121,7 @@ def _show(request: Json) -> None:
     )
     _show_outcome(request.get("outcome") or {})
     _show_rows("layers", [_layer(row) for row in (request.get("verdict") or {}).get("trace", ())])
+    _show_rows(_reviews_title(request), [_review(row) for row in request.get("reviews", ())])
     _show_rows("messages", [_copy(copy) for copy in request.get("copies", ())])
     _show_rows("record", [_event(event) for event in request.get("record", ())])
 
@@ -180,6 +181,18 @@ def _copy(copy: Json) -> str:
         f"; again in {left(copy['dueAt']).removesuffix(' left')}" if copy["error"] and copy["dueAt"] else ""
     )
     return f"{copy['channel']}{place}  {copy['state']}{tries}{error}{again}"
+
+
+def _reviews_title(request: Json) -> str:
+    required = request.get("required", 1)
+    return "answers" if required == 1 else f"answers ({required} different people must say yes)"
+
+
+def _review(row: Json) -> str:
+    moment = datetime.fromtimestamp(row["at"] / 1000, UTC).astimezone()
+    time = f" {span(row['forMs'] / 1000)}" if row["forMs"] else ""
+    reason = f": {row['reason']}" if row["reason"] else ""
+    return f"{moment:%H:%M:%S}  {row['answer']}{time}  {row['by']}{reason}"
 
 
 def _layer(row: Json) -> str:

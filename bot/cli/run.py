@@ -29,6 +29,8 @@ def exec_command(arguments: list[str]) -> int:
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="add a variable")
     parser.add_argument("--timeout", type=seconds, metavar="S", help="end the run after so many seconds")
     parser.add_argument("--elevated", choices=("on", "ask", "full", "off"), help="ask for this level")
+    parser.add_argument("--security", choices=("deny", "allowlist", "full"), help="judge it no milder")
+    parser.add_argument("--ask", choices=("off", "on-miss", "always"), help="likewise")
     parser.add_argument("--approval", metavar="ID", help="run under the approval got for exactly this")
     parser.add_argument("--stdin", action="store_true", help="give the command what this one reads on stdin")
     _waiting(parser)
@@ -125,6 +127,8 @@ def _place(options: Namespace) -> dict[str, Any]:
         place["stdin"] = _stdin()
     place["timeoutSeconds"] = options.timeout
     place["elevated"] = options.elevated
+    place["security"] = options.security
+    place["ask"] = options.ask
     return place
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from bot.config.quorums import quorum_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
@@ -39,7 +40,13 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for pattern, meaning in NOT_ENFORCED_YET.items()
         for path in _set_paths(config, pattern.split("."), "")
     ]
-    return (*texts, *never_counting(config), *_faulty_globs(config), *_faulty_senders(config))
+    return (
+        *texts,
+        *never_counting(config),
+        *_faulty_globs(config),
+        *_faulty_senders(config),
+        *quorum_doubts(config),
+    )
 
 
 def _faulty_globs(config: Config) -> Iterator[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from core.approvals.offers import always_offer, durations
 from core.approvals.rehearsal import is_rehearsal
-from core.display import duration, moment, safe
+from core.approvals.terms import ANYTHING, Terms
+from core.display import duration, moment, safe, span
 from core.model.card import Card, CardOutcome
 from core.model.command import Placement
 from core.model.outcome import Outcome, Status
-from core.model.request import Request, RequestKind, State
-from core.model.standing import OFFERED_MS
+from core.model.request import Answer, GivenReview, Request, RequestKind, Resolution, State
 
 _WORDS = {
     "allow-once": "Allowed once",
@@ -42,13 +43,17 @@ _STATUS = {
 }
 
 
-def card_of(request: Request, secrets: Sequence[str] = ()) -> Card:
-    """Build the card of a request as it stands; configured secrets are masked by value."""
+def card_of(request: Request, secrets: Sequence[str] = (), terms: Terms = ANYTHING) -> Card:
+    """Build the card of a request as it stands, for a place with these terms.
+
+    Configured secrets are masked by value.
+    """
 
     def shown(text: str) -> str:
         return safe(text, secrets=secrets)
 
     command = request.call.command
+    always = always_offer(request, terms)
     on_host = request.placement is not Placement.SANDBOX
     return Card(
         request_id=request.id,
@@ -63,16 +68,40 @@ def card_of(request: Request, secrets: Sequence[str] = ()) -> Card:
         rule=shown(str(request.verdict.get("rule", ""))),
         written=shown(str(request.verdict.get("where") or request.verdict.get("source", ""))),
         env=tuple((shown(name), shown(value)) for name, value in (command.env if command else ())),
-        always=tuple(shown(words) for words in request.always.words),
-        always_why=request.always.why,
-        durations=() if request.counts_once else OFFERED_MS,
+        always=tuple(shown(words) for words in always.words),
+        always_why=always.why,
+        durations=durations(request, terms),
         denies_always=not is_rehearsal(request),
         created_at=request.created_at,
         deadline=request.deadline,
         decided=None if request.state is State.WAITING else shown(settled_line(request)),
         decided_at=request.resolution.at if request.resolution else None,
         outcome=_card_outcome(request, secrets),
+        progress=shown(progress_line(request)),
     )
+
+
+def progress_line(request: Request) -> str:
+    """Say how many of the people who are needed have said yes, and who; nothing where one is enough."""
+    if request.required == 1:
+        return ""
+    given = given_yes(request)
+    said = ", ".join(f"{review.reviewer} {_spoken(review)}" for review in given)
+    most = request.required - 1 if request.state is State.WAITING else request.required
+    count = f"{min(len(given), most)} of {request.required}"
+    return f"{count}: {said}" if said else f"{count}: {request.required} different people must say yes"
+
+
+def given_yes(request: Request) -> tuple[GivenReview, ...]:
+    """Give the last yes of each person, in the order in which they first said it."""
+    yes = {review.reviewer.person: review for review in request.reviews if review.answer.allows}
+    return tuple(yes.values())
+
+
+def _spoken(review: GivenReview) -> str:
+    if review.answer is Answer.ALLOW_FOR and review.for_ms is not None:
+        return f"allowed for {span(review.for_ms)}"
+    return _WORDS[review.answer.value].lower()
 
 
 def settled_line(request: Request) -> str:
@@ -81,13 +110,19 @@ def settled_line(request: Request) -> str:
     if resolution is None:
         return "Waiting for an answer"
     words = _WORDS.get(resolution.decision, resolution.decision)
-    by = f" by {resolution.by}" if resolution.by else ""
+    by = f" by {_deciders(request, resolution)}" if resolution.by else ""
     until = f" until {moment(resolution.until)}" if resolution.until is not None else ""
     reason = f": {resolution.reason}" if resolution.reason else ""
     after = ""
     if request.state is State.EXPIRED and resolution.decision != "expired":
         after = "; nobody came for it in time, so it did not run"
     return f"{words}{by}{until}{reason}{after}"
+
+
+def _deciders(request: Request, resolution: Resolution) -> str:
+    if request.required == 1 or not resolution.decision.startswith("allow-"):
+        return str(resolution.by)
+    return " and ".join(str(review.reviewer) for review in given_yes(request))
 
 
 def outcome_of(request: Request) -> Outcome:

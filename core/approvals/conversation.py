@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.approvals import commands
 from core.approvals.service import Approvals
+from core.approvals.tries import Tries
 from core.display import time_left
 from core.elevated.senders import authorised
 from core.model.card import Card
 from core.model.chat import Press, Reply, Sender, Typed, Verb
 from core.model.principal import Reviewer
-from core.model.request import Answer, AuditEvent, KeptCopy, Request, Review, State
+from core.model.request import MIN_PREFIX, Answer, AuditEvent, KeptCopy, Request, Review, State
 from core.ports import Clock, ReviewAnswer, Store
 
-MIN_PREFIX = 8
+MOST_RECORDED = 10
+RECORDED_WINDOW_S = 10 * 60.0
+
 UNKNOWN = Reply("This request is not kept here any more, so nothing was decided.")
 OUTSIDER = Reply("You are not among the people who may decide here.")
 NOT_THIS_MESSAGE = Reply("This button does not belong to this message, so nothing was decided.")
@@ -66,14 +69,15 @@ class Conversation:
         self._clock = clock
         self._switches = switches
         self._told = told
+        self._refused = Tries(clock, most=MOST_RECORDED, window_s=RECORDED_WINDOW_S)
 
     async def review(self, review: Review) -> ReviewAnswer:
         """Take an answer of somebody whom a login has proven to be the operator."""
         return await self._approvals.review(review)
 
-    async def card(self, request_id: str) -> Card | None:
-        """Return the card of a kept request."""
-        return await self._approvals.card(request_id)
+    async def card(self, request_id: str, at: tuple[str, str] | None = None) -> Card | None:
+        """Return the card of a kept request, as it is shown at this (channel, place)."""
+        return await self._approvals.card(request_id, at)
 
     async def waiting(self) -> tuple[Card, ...]:
         """Return all cards that wait, oldest first."""
@@ -98,13 +102,18 @@ class Conversation:
         await self._store.note_ref(kept.copy, press.ref)
         if press.verb in _ANSWERS:
             return await self._answered(press, request)
-        card = await self._approvals.card(request.id)
+        card = await self._approvals.card(request.id, (press.sender.channel, press.place))
         return _shown(card, press.verb) if card else UNKNOWN
 
     async def _answered(self, press: Press, request: Request) -> Reply:
         reason = commands.reason(press.reason or "")
         review = Review(
-            request.id, _ANSWERS[press.verb], _reviewer(press.sender), reason, for_ms=press.for_ms
+            request.id,
+            _ANSWERS[press.verb],
+            _reviewer(press.sender),
+            reason,
+            for_ms=press.for_ms,
+            places=(press.place,),
         )
         return Reply((await self._approvals.review(review)).text)
 
@@ -133,7 +142,13 @@ class Conversation:
             several = ", ".join(request.id for request in theirs)
             return Reply(f"Several requests begin with {command.id}: {several}")
         review = _review(theirs[0].id, command, _reviewer(typed.sender))
-        return Reply((await self._approvals.review(review)).text)
+        places = self._places(typed, theirs[0])
+        return Reply((await self._approvals.review(replace(review, places=places))).text)
+
+    def _places(self, typed: Typed, request: Request) -> tuple[str, ...]:
+        """Name the places whose terms hold for a command: where it was typed, or else all of its sender's."""
+        places = self._deciding(typed.sender, request, _place(typed))
+        return (typed.place,) if typed.place in places else places
 
     async def _pending(self, typed: Typed) -> Reply:
         waiting = await self._store.in_states(State.WAITING)
@@ -164,16 +179,23 @@ class Conversation:
 
     def _may_decide(self, sender: Sender, request: Request, place: str | None) -> bool:
         """Tell whether a route of the request leads to this sender in this place (None: the two alone)."""
+        return bool(self._deciding(sender, request, place))
+
+    def _deciding(self, sender: Sender, request: Request, place: str | None) -> tuple[str, ...]:
         asked = {(copy.channel, copy.place) for copy in request.copies}
-        return any(
-            route.channel == sender.channel
+        return tuple(
+            route.place
+            for route in self._approvals.routes(request)
+            if route.channel == sender.channel
             and (route.channel, route.place) in asked
             and place in (None, route.place)
             and authorised(route.approvers, sender)
-            for route in self._approvals.routes(request)
         )
 
     async def _record(self, kind: str, sender: Sender, place: str, request: Request | None) -> None:
+        if self._refused.exhausted(sender):
+            return  # the record tells of a flood by its beginning
+        self._refused.count(sender)
         actor = f"person:{sender.channel}:{sender.id}"
         data = {"name": sender.name, "place": place}
         about = request.id if request else None
@@ -186,13 +208,14 @@ def in_full(card: Card) -> str:
     """Write out everything that a card says, for those who must see all of it before they allow it."""
     env = "\n".join(f"  {name}={value}" for name, value in card.env) or "  nothing"
     always = ", ".join(card.always) or f"not offered: {card.always_why}"
+    answers = f"Answers:    {card.progress}\n" if card.progress else ""
     return (
         f"{card.command}\n\n"
         f"Runs in:    {card.cwd} ({card.placement})\n"
         f"For:        {card.agent}, session {card.session}\n"
         f"Asks for:   {card.reason}\n"
         f"Rule:       {card.rule}, written in {card.written}\n"
-        f"Always:     {always}\n"
+        f"Always:     {always}\n{answers}"
         f"Adds to the environment:\n{env}\n"
         f"Id:         {card.request_id}\n"
     )

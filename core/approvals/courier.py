@@ -7,8 +7,10 @@ import logging
 import random
 from contextlib import suppress
 
+from core.approvals.notices import reminder
 from core.errors import DeliveryRefused, DeliveryUnclear, StoreError
 from core.model.card import Card
+from core.model.notice import Notice, NoticeKind
 from core.model.request import Change, KeptCopy, MessageKind, OutboxMessage
 from core.ports import Channel, Clock, OutboxStore, ReviewDesk
 
@@ -48,7 +50,7 @@ class Courier:
         shown: set[str] = set()
         while stale := await self._outbox.due(self._channel.name, self._clock.now() + 2**40, BATCH):
             for message in stale:
-                card = await self._desk.card(message.request_id)
+                card = await self._desk.card(message.request_id, (self._channel.name, message.place))
                 is_post = message.kind is MessageKind.POST and card is not None
                 ref = await self._channel.post(card, message.place, "") if is_post and card else None
                 await self._outbox.delivered(message, ref)
@@ -99,9 +101,9 @@ class Courier:
     async def _send(self, message: OutboxMessage) -> str | None:
         """Deliver one message; returns the reference of a new copy."""
         if message.notice is not None:
-            await self._channel.notify(message.notice, message.place)
+            await self._tell(message.notice, message)
             return None
-        card = await self._desk.card(message.request_id)
+        card = await self._desk.card(message.request_id, (self._channel.name, message.place))
         copies = await self._outbox.copies(message.request_id)
         here = (self._channel.name, message.place)
         kept = next((kept for kept in copies if (kept.copy.channel, kept.copy.place) == here), None)
@@ -111,6 +113,15 @@ class Courier:
             return await self._channel.post(card, message.place, kept.copy.nonce)
         if kept.ref is not None:
             await self._change(message, card, kept)
+        return None
+
+    async def _tell(self, notice: Notice, message: OutboxMessage) -> None:
+        """Tell a notice; a reminder only while its question is open, with what it says by then."""
+        if notice.kind is not NoticeKind.REMINDER:
+            return await self._channel.notify(notice, message.place)
+        card, now = await self._desk.card(message.request_id), self._clock.now()
+        if card is not None and card.waits and now < card.deadline:
+            await self._channel.notify(reminder(card, now), message.place)
         return None
 
     async def _change(self, message: OutboxMessage, card: Card, kept: KeptCopy) -> None:

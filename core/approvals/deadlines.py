@@ -1,72 +1,64 @@
-"""When open questions end: by the wall clock, which people read, or by the steady one, whichever is first.
-
-A wall clock that is put back lets nothing wait longer, and one that is put forward (or was asleep with the
-machine) ends what is past its time.
-"""
+"""When open questions end: by the wall clock, which people read, or by the steady one, whichever is first."""
 
 from __future__ import annotations
 
 import heapq
 
-from core.model.request import Request, State
 from core.ports import Clock
-
-# What is allowed just before its deadline is given this much longer at most.
-LONGEST_EXTENSION_S = 15.0
 
 
 class Deadlines:
-    """Follows the requests that are open."""
+    """The deadlines of what is open.
+
+    A wall clock that is set back keeps no question open longer than its window; one that is set forward ends
+    it when people's clocks say so.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._ends: dict[str, float] = {}
         self._by_wall: list[tuple[int, str]] = []
         self._by_steady: list[tuple[float, str]] = []
+        self._known: dict[str, tuple[int, float]] = {}
 
-    def note(self, request: Request) -> None:
-        """Follow a request for as long as it is open."""
-        if request.state not in (State.WAITING, State.APPROVED):
-            self._ends.pop(request.id, None)
+    def put(self, request_id: str, deadline: int, longest_ms: int) -> None:
+        """Keep a deadline, no further away than `longest_ms`; the same one again changes nothing."""
+        known = self._known.get(request_id)
+        if known is not None and known[0] == deadline:
             return
-        end = self._steady_end(request)
-        self._ends[request.id] = end
-        heapq.heappush(self._by_wall, (request.deadline, request.id))
-        heapq.heappush(self._by_steady, (end, request.id))
+        left_ms = max(0, min(deadline - self._clock.now(), longest_ms))
+        end = self._clock.monotonic() + left_ms / 1000
+        self._known[request_id] = (deadline, end)
+        heapq.heappush(self._by_wall, (deadline, request_id))
+        heapq.heappush(self._by_steady, (end, request_id))
 
-    def _steady_end(self, request: Request) -> float:
-        now = self._clock.monotonic()
-        window = request.deadline - request.created_at
-        end = now + min(request.deadline - self._clock.now(), window) / 1000
-        before = self._ends.get(request.id)
-        return end if before is None else min(end, max(before, now + LONGEST_EXTENSION_S))
+    def forget(self, request_id: str) -> None:
+        """Drop what is no longer open."""
+        self._known.pop(request_id, None)
 
-    def passed(self, request: Request) -> bool:
-        """Tell whether the time of an open request is up."""
-        if request.deadline <= self._clock.now():
-            return True
-        end = self._ends.get(request.id)
-        return end is not None and end <= self._clock.monotonic()
+    def again(self, request_id: str, delay_ms: int) -> None:
+        """Look at it again after a while, whatever its deadline says."""
+        heapq.heappush(self._by_wall, (self._clock.now() + delay_ms, request_id))
 
-    def due(self) -> list[str]:
-        """Take out the ids that may be past their time."""
-        wall, steady = self._clock.now(), self._clock.monotonic()
-        ids: dict[str, None] = {}
-        while self._by_wall and self._by_wall[0][0] <= wall:
-            ids[heapq.heappop(self._by_wall)[1]] = None
-        while self._by_steady and self._by_steady[0][0] <= steady:
-            ids[heapq.heappop(self._by_steady)[1]] = None
-        return [request_id for request_id in ids if request_id in self._ends]
+    def over(self, request_id: str, deadline: int) -> bool:
+        """Tell whether this deadline is reached by either clock."""
+        _, end = self._known.get(request_id, (deadline, None))
+        return deadline <= self._clock.now() or (end is not None and end <= self._clock.monotonic())
 
-    def again(self, request_id: str, delay_s: float) -> None:
-        """Give an id once more after a while."""
-        heapq.heappush(self._by_steady, (self._clock.monotonic() + delay_s, request_id))
+    def take(self) -> str | None:
+        """Take out one whose time may be up; None where there is none."""
+        now, steady_now = self._clock.now(), self._clock.monotonic()
+        while self._by_wall and self._by_wall[0][0] <= now:
+            found = heapq.heappop(self._by_wall)[1]
+            if found in self._known:
+                return found
+        while self._by_steady and self._by_steady[0][0] <= steady_now:
+            found = heapq.heappop(self._by_steady)[1]
+            if found in self._known:
+                return found
+        return None
 
-    def next_in_s(self, longest: float) -> float:
-        """Tell how long nothing is due, at most `longest`."""
-        waits = [longest]
-        if self._by_wall:
-            waits.append((self._by_wall[0][0] - self._clock.now()) / 1000)
-        if self._by_steady:
-            waits.append(self._by_steady[0][0] - self._clock.monotonic())
-        return max(min(waits), 0.001)
+    def left_s(self, longest_s: float) -> float:
+        """Tell how long nothing is due, `longest_s` at most."""
+        wall = (self._by_wall[0][0] - self._clock.now()) / 1000 if self._by_wall else longest_s
+        steady = self._by_steady[0][0] - self._clock.monotonic() if self._by_steady else longest_s
+        return min(wall, steady, longest_s)

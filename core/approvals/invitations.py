@@ -1,4 +1,4 @@
-"""Codes that were handed out, and who tried which: kept in memory alone, so that a restart ends them all."""
+"""Codes that were handed out: kept in memory alone, so that a restart ends them all."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ OPEN_MS = 10 * 60_000
 KEPT_MS = 60 * 60_000
 MOST_WAITING = 20
 MOST_KEPT = 100
-MOST_TRIES = 5
-TRIES_WINDOW_S = 60 * 60.0
-MOST_SENDERS = 1_000
 
 
 class InvitationState(StrEnum):
@@ -119,34 +116,6 @@ class Invitations:
         for index, one in enumerate(over):
             if index < surplus or one.ends_s <= oldest:
                 del self._kept[one.id]
-
-
-class Tries:
-    """Counts wrong codes: so many of one sender within an hour, and so many senders."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._wrong: dict[tuple[str, str], list[float]] = {}
-
-    def exhausted(self, who: Sender) -> bool:
-        """Tell whether this sender may try no more now."""
-        lately = self._lately(who)
-        if not lately and len(self._wrong) >= MOST_SENDERS:
-            self._forget_old()
-            return len(self._wrong) >= MOST_SENDERS
-        return len(lately) >= MOST_TRIES
-
-    def count(self, who: Sender) -> None:
-        """Note a wrong code."""
-        self._wrong[who.channel, who.id] = [*self._lately(who), self._clock.monotonic()]
-
-    def _lately(self, who: Sender) -> list[float]:
-        since = self._clock.monotonic() - TRIES_WINDOW_S
-        return [at for at in self._wrong.get((who.channel, who.id), ()) if at > since]
-
-    def _forget_old(self) -> None:
-        since = self._clock.monotonic() - TRIES_WINDOW_S
-        self._wrong = {key: tries for key, tries in self._wrong.items() if tries[-1] > since}
 
 
 def _digest(code: str) -> str:

@@ -1,6 +1,7 @@
 """Every step a request can take, as pure functions from a request to the change that the store commits.
 
 (new) ──▶ waiting ──▶ approved ──▶ running ──▶ finished | failed | interrupted
+  │        ↺ a yes of several that are needed
   │          │            │           └──────▶ denied     (what would run is no longer what was decided)
   │          │            └──▶ expired | used
   │          └──▶ denied | expired | withdrawn | used (a test question)
@@ -11,15 +12,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from core.approvals.quorum import Scope
 from core.approvals.rehearsal import is_rehearsal
+from core.approvals.routes import LOCAL_CHANNELS
+from core.model.command import Placement
+from core.model.notice import Notice, NoticeKind
 from core.model.plan import RunResult, RunStatus
 from core.model.request import (
     Answer,
     AuditEvent,
     Change,
+    GivenReview,
     Grant,
     MessageKind,
     OutboxMessage,
@@ -45,27 +52,34 @@ GRACE_MS = 15_000
 LAST_MOMENT_MS = 5_000  # in which the asker still starts what was allowed just before the deadline
 
 
-def asked(request: Request, now: int) -> Change:
-    """Keep a question, and what must be posted for it."""
+def asked(request: Request, now: int, remind_at: int | None = None) -> Change:
+    """Keep a question, what must be posted for it, and what reminds of it in chats while it is open."""
     created = _event(request, now, "request.created", _agent(request), _admission(request))
     question = _event(
         request,
         now,
         "approval.requested",
         BY_POLICY,
-        {"asked": [[copy.channel, copy.place] for copy in request.copies]},
+        {"asked": [[copy.channel, copy.place] for copy in request.copies], **_quorum(request)},
     )
     posts = _messages(request, MessageKind.POST, now)
-    return Change(request, insert=True, events=(created, question), messages=posts)
+    reminders = () if remind_at is None else _reminders(request, remind_at)
+    return Change(request, insert=True, events=(created, question), messages=(*posts, *reminders))
 
 
 def allowed(request: Request, now: int) -> Change:
-    """Keep a call that policy allows; where it runs here, its grant is issued and used in the same step."""
+    """Keep a call that policy allows; where it runs here, its grant is issued and used in the same step.
+
+    Where the asker's own program carries it out, the answer is taken with this very step.
+    """
     created = _event(request, now, "request.created", _agent(request), _admission(request))
     by_rule = {"rule": request.verdict.get("rule"), "permission": request.permission}
     yes = _event(request, now, "request.allowed", BY_POLICY, by_rule)
     grant = _grant(request, now)
     resolution = Resolution("allowed-by-permission" if request.permission else "allowed-by-policy", now)
+    if request.kind is RequestKind.ASK and request.placement is Placement.CLIENT:
+        taken = replace(request, state=State.USED, resolution=resolution, ended_at=now)
+        return Change(taken, insert=True, events=(created, yes))
     if request.kind is RequestKind.ASK:
         answered = replace(request, state=State.APPROVED, resolution=resolution)
         return Change(answered, insert=True, issue_grant=grant, events=(created, yes))
@@ -82,37 +96,68 @@ def refused(request: Request, now: int) -> Change:
     created = _event(request, now, "request.created", _agent(request), _admission(request))
     why = {"rule": request.verdict.get("rule"), "reason": request.verdict.get("reason")}
     no = _event(denied, now, "request.denied", BY_POLICY, why)
-    return Change(denied, insert=True, events=(created, no, *_alarms(denied, now)))
+    return Change(
+        denied, insert=True, events=(created, no, *_alarms(denied, now, denied.verdict.get("rule")))
+    )
 
 
-def reviewed(request: Request, review: Review, now: int) -> Change:
-    """Settle a question by a person's answer."""
-    until = now + review.for_ms if review.for_ms and review.answer is Answer.ALLOW_FOR else None
-    resolution = Resolution(review.answer.value, now, review.reviewer, review.reason, until)
-    yes = review.answer.allows
+def counted(request: Request, review: Review, now: int) -> Change:
+    """Keep a yes that is not enough by itself: the question goes on waiting for other people."""
+    given = _given(review, now)
+    waiting = replace(request, reviews=(*request.reviews, given))
+    data = {
+        "answer": review.answer.value,
+        "name": review.reviewer.name,
+        "reason": review.reason,
+        "forMs": review.for_ms,
+        "maxUses": review.max_uses,
+        **_quorum(waiting),
+    }
+    return Change(
+        waiting,
+        expect=frozenset({State.WAITING}),
+        review=given,
+        events=(_event(waiting, now, "approval.reviewed", _person(review), data),),
+        messages=_messages(waiting, MessageKind.UPDATE, now),
+    )
+
+
+def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = None) -> Change:
+    """Settle a question by an answer; by the last of several it is allowed as far as they `agreed`."""
+    scope = agreed or Scope(review.answer, review.for_ms, review.max_uses)
+    until = now + scope.for_ms if scope.for_ms and scope.answer is Answer.ALLOW_FOR else None
+    given = _given(review, now)
+    reviews = (*request.reviews, given)
+    reason = _reasons(reviews) if agreed else review.reason
+    resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until)
+    yes = scope.answer.allows
     state = State.APPROVED if yes else State.DENIED
-    settled = replace(request, state=state, resolution=resolution, ended_at=None if yes else now)
+    settled = replace(
+        request, state=state, resolution=resolution, ended_at=None if yes else now, reviews=reviews
+    )
     run_follows = yes and not is_rehearsal(request)
     if run_follows:
         settled = replace(settled, deadline=max(request.deadline, now + LAST_MOMENT_MS))
     elif yes:
         settled = replace(settled, state=State.USED, ended_at=now)
-    actor = f"person:{review.reviewer.channel}:{review.reviewer.id}"
     data = {
         "answer": review.answer.value,
         "name": review.reviewer.name,
         "reason": review.reason,
         "until": until,
-        "maxUses": review.max_uses,
+        "maxUses": scope.max_uses,
+        **({"decision": scope.answer.value} if agreed else {}),
+        **_quorum(settled),
     }
-    event = _event(settled, now, "approval.approved" if yes else "approval.denied", actor, data)
+    event = _event(settled, now, "approval.approved" if yes else "approval.denied", _person(review), data)
     return Change(
         settled,
         expect=frozenset({State.WAITING}),
         issue_grant=_grant(settled, now) if run_follows else None,
-        learn=request.always if review.answer is Answer.ALLOW_ALWAYS else None,
-        permit=_permission(request, review, now, until) if until is not None and run_follows else None,
+        learn=request.always if scope.answer is Answer.ALLOW_ALWAYS else None,
+        permit=_permission(request, resolution, scope) if run_follows else None,
         forbid=_deny_rule(request, review, now) if review.answer is Answer.DENY_ALWAYS else None,
+        review=given,
         events=(event,),
         messages=_messages(settled, MessageKind.UPDATE, now),
     )
@@ -170,11 +215,12 @@ def failed(request: Request, reason: str, now: int) -> Change:
     return _ended(request, State.FAILED, "run.failed", outcome, now, outcome)
 
 
-def mismatched(request: Request, reason: str, now: int) -> Change:
-    """Record that nothing ran, because it was no longer what had been decided."""
+def mismatched(request: Request, reason: str, now: int, rule: str | None = None) -> Change:
+    """Record that nothing ran: it was no longer what had been decided, or a rule denies it by now."""
     outcome = {"reason": reason}
     change = _ended(request, State.DENIED, "run.refused", outcome, now, outcome)
-    return replace(change, expect=frozenset({request.state}))
+    events = (*change.events, *_alarms(change.request, now, rule))
+    return replace(change, expect=frozenset({request.state}), events=events)
 
 
 def interrupted(request: Request, reason: str, now: int) -> Change:
@@ -239,25 +285,53 @@ def _grant(request: Request, now: int) -> Grant:
     return Grant(request.id, request.binding.digest, now, request.deadline)
 
 
-def _alarms(request: Request, now: int) -> tuple[AuditEvent, ...]:
+def _alarms(request: Request, now: int, rule: str | None) -> tuple[AuditEvent, ...]:
     """Tell the operator of an attempt that no honest agent makes."""
-    kind = _ALARMING.get(str(request.verdict.get("rule")))
-    data = {"rule": request.verdict.get("rule"), "command": request.canonical}
+    kind = _ALARMING.get(str(rule))
+    data = {"rule": rule, "command": request.canonical}
     return (_event(request, now, kind, _agent(request), data),) if kind else ()
 
 
-def _permission(request: Request, review: Review, now: int, until: int) -> StandingPermission:
+def _given(review: Review, now: int) -> GivenReview:
+    return GivenReview(review.answer, review.reviewer, now, review.reason, review.for_ms, review.max_uses)
+
+
+def _reasons(reviews: Sequence[GivenReview]) -> str | None:
+    """Give the last reason of everybody who gave one, with the name where there are several."""
+    last = {review.reviewer.person: review for review in reviews if review.reason}
+    if len(last) == 1:
+        return next(iter(last.values())).reason
+    return "; ".join(f"{person}: {review.reason}" for person, review in last.items()) or None
+
+
+def _quorum(request: Request) -> dict[str, Any]:
+    """Tell the record of who said yes, where several people must."""
+    if request.required == 1:
+        return {}
+    yes = [
+        [review.reviewer.person, review.answer.value] for review in request.reviews if review.answer.allows
+    ]
+    return {"required": request.required, "yes": yes}
+
+
+def _person(review: Review) -> str:
+    return f"person:{review.reviewer.channel}:{review.reviewer.id}"
+
+
+def _permission(request: Request, resolution: Resolution, scope: Scope) -> StandingPermission | None:
     """Let the same be run again until then; the run that follows this very answer is not counted."""
+    if resolution.by is None or resolution.until is None:
+        return None
     return StandingPermission(
         id=request.id,
         agent=request.call.agent,
         session=str(request.call.session),
         binding=request.binding.digest,
         command=request.canonical,
-        given_by=review.reviewer,
-        given_at=now,
-        expires_at=until,
-        max_uses=review.max_uses,
+        given_by=resolution.by,
+        given_at=resolution.at,
+        expires_at=resolution.until,
+        max_uses=scope.max_uses,
     )
 
 
@@ -267,6 +341,16 @@ def _deny_rule(request: Request, review: Review, now: int) -> DenyRule:
 
 def _messages(request: Request, kind: MessageKind, now: int) -> tuple[OutboxMessage, ...]:
     return tuple(OutboxMessage(copy.channel, kind, request.id, now, copy.place) for copy in request.copies)
+
+
+def _reminders(request: Request, remind_at: int) -> tuple[OutboxMessage, ...]:
+    """Remind later, in chats; the courier words it then, and keeps silent about what is settled."""
+    notice = Notice(NoticeKind.REMINDER, "", request.id)
+    return tuple(
+        OutboxMessage(copy.channel, MessageKind.NOTICE, request.id, remind_at, copy.place, notice)
+        for copy in request.copies
+        if copy.channel not in LOCAL_CHANNELS
+    )
 
 
 def _agent(request: Request) -> str:

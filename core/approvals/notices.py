@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from core.approvals.card import outcome_line, settled_line
 from core.config import NoticeSettings
-from core.display import elide, moment, safe
+from core.display import elide, moment, safe, time_left
+from core.model.card import Card
 from core.model.notice import Notice, NoticeKind
 from core.model.request import AuditEvent, Change, Request, State
 
@@ -35,6 +36,7 @@ _COUNTED = {
     NoticeKind.ASKED_ELSEWHERE: ("question asked elsewhere", "questions asked elsewhere"),
     NoticeKind.FINISHED: ("run that ended", "runs that ended"),
     NoticeKind.CHANNEL: ("notice about a channel", "notices about channels"),
+    NoticeKind.REMINDER: ("reminder", "reminders"),
 }
 
 
@@ -83,6 +85,16 @@ def channel_notice(event: AuditEvent, settings: NoticeSettings, secrets: Sequenc
     how, mend = _IN_TROUBLE if data["state"] == "degraded" else _DOES_NOT_WORK
     lines = (f"{name} {how} since {since}", f"Why: {_line(str(data['words']), secrets)}", f"Next: {mend}")
     return Notice(NoticeKind.CHANNEL, "\n".join(lines))
+
+
+def reminder(card: Card, now: int) -> Notice:
+    """Build what reminds of a question that nobody has settled yet."""
+    lines = [f"Nobody has decided yet: {time_left(card.deadline - now)}"]
+    if card.progress:
+        lines = [f"Not decided yet: {time_left(card.deadline - now)}", f"Answers: {card.progress}"]
+    command = elide(card.command, head=_HEAD, tail=_TAIL).text
+    lines += [f"Agent: {card.agent}", f"Command: {command}", f"Answer above, or /approve {card.short_id}"]
+    return Notice(NoticeKind.REMINDER, "\n".join(lines), card.request_id)
 
 
 def elsewhere(

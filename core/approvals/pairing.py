@@ -7,9 +7,10 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from core.approvals.invitations import TRIES_WINDOW_S, Invitation, Invitations, InvitationState, Tries
+from core.approvals.invitations import Invitation, Invitations, InvitationState
 from core.approvals.people import Place
 from core.approvals.routes import LOCAL_CHANNELS
+from core.approvals.tries import Tries
 from core.config import ExecApprovals
 from core.display import elide, safe, span
 from core.errors import RequestError, StoreError
@@ -19,6 +20,9 @@ from core.model.pairing import PairedPerson
 from core.model.principal import Reviewer
 from core.model.request import AuditEvent, MessageKind, OutboxMessage
 from core.ports import Clock, Store
+
+MOST_TRIES = 5
+TRIES_WINDOW_S = 60 * 60.0
 
 REFUSED = "This is no code that counts now. Ask the operator for a new one."
 NOT_IN_PUBLIC = (
@@ -66,7 +70,7 @@ class Pairing:
         self._place = place
         self._opened = opened
         self._invitations = Invitations(clock)
-        self._tries = Tries(clock)
+        self._tries = Tries(clock, most=MOST_TRIES, window_s=TRIES_WINDOW_S)
         self._one_at_a_time = asyncio.Lock()
         self._under_way: set[asyncio.Task[dict[str, Any]]] = set()
         self.on_security: list[Callable[[AuditEvent], None]] = []
@@ -152,9 +156,14 @@ class Pairing:
     async def _let_in(self, found: Invitation, who: Sender, reviewer: Reviewer) -> dict[str, Any]:
         await self._require_unlocked()
         person = PairedPerson(who.channel, who.id, _name(who), found.route, self._clock.now())
-        await self._store.put_paired(person, self._event("person.paired", reviewer, person))
-        self.paired = (*self._without(person), person)
+        # From the operator's yes on, nobody else who sends the code can make it void.
         self._invitations.settle(found, InvitationState.CONFIRMED)
+        try:
+            await self._store.put_paired(person, self._event("person.paired", reviewer, person))
+        except StoreError:
+            self._invitations.settle(found, InvitationState.CLAIMED)
+            raise
+        self.paired = (*self._without(person), person)
         await self._tell(who, LET_IN_ELSEWHERE if found.route else LET_IN)
         return {"accepted": True, "text": f"{person.name} may decide now."}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from core.approvals.routes import PAIRED, Route
+from core.approvals.routes import PAIRED, Route, to_place
 from core.config import ExecApprovals, RouteTarget
 from core.model.pairing import PairedPerson
 
@@ -34,5 +34,4 @@ def _routes(settings: ExecApprovals, people: Sequence[PairedPerson], place: Plac
         own = RouteTarget(channel=person.channel, to=f"user:{person.id}")
         leads_to = targets.get((person.channel, person.route)) if person.route else own
         if leads_to is not None:
-            timeout = settings.timeout if leads_to.timeout is None else leads_to.timeout
-            yield Route(person.channel, leads_to.to, (approver(person),), timeout, PAIRED)
+            yield to_place(settings, leads_to, (approver(person),), PAIRED)

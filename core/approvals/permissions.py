@@ -8,11 +8,9 @@ from typing import Any
 from core.display import safe
 from core.errors import UnknownRequest
 from core.model.principal import Reviewer
-from core.model.request import AuditEvent
+from core.model.request import MIN_PREFIX, AuditEvent
 from core.model.standing import DenyRule, StandingPermission
 from core.ports import Clock, StandingStore
-
-MIN_PREFIX = 8
 
 
 class Permissions:

@@ -9,10 +9,12 @@ from typing import Any
 
 import re2
 
+from core.approvals.terms import ANYTHING, Terms
 from core.config import ExecApprovals, RouteTarget
 from core.config.expressions import delimited
 from core.elevated.senders import KNOWN_CHANNELS, reaches
 from core.model.session import SessionKey
+from core.model.standing import LONGEST_MS
 
 WEB, TERMINAL = "web", "terminal"
 LOCAL_CHANNELS = (WEB, TERMINAL)
@@ -23,6 +25,8 @@ PAIRED = "sayso pair"
 class Route:
     """One place to ask in, who may answer there, for how long, and where that is written.
 
+    So many people as `required` must say yes to what is asked there, and `terms` bound what they may answer.
+
     `place` is empty in local channels, whose login proves the operator: they need no approvers. In chats it
     is what the settings or the session call it: `user:ID`, `channel:ID`, `thread:ID`, or an id alone.
     """
@@ -32,6 +36,8 @@ class Route:
     approvers: tuple[str, ...]
     timeout_ms: int
     source: str
+    required: int = 1
+    terms: Terms = ANYTHING
 
 
 def routes_for(
@@ -66,7 +72,8 @@ def _local(settings: ExecApprovals, open_channels: Sequence[str], *, chat_is_ask
     terminal = settings.local_prompt == "always" or (settings.local_prompt == "auto" and not chat_is_asked)
     for channel in LOCAL_CHANNELS:
         if channel in open_channels and (channel != TERMINAL or terminal):
-            yield Route(channel, "", (), settings.timeout, f"channels.{channel}")
+            source = f"channels.{channel}"
+            yield Route(channel, "", (), settings.timeout, source, settings.required, general_terms(settings))
 
 
 def _chats(
@@ -94,15 +101,52 @@ def _targets(settings: ExecApprovals) -> Iterator[Route]:
 
 
 def _to_target(settings: ExecApprovals, target: RouteTarget, source: str) -> Route:
-    approvers = target.approvers or settings.approvers
+    approvers = _present(target.approvers or settings.approvers, target.channel)
+    return to_place(settings, target, approvers, source)
+
+
+def to_place(settings: ExecApprovals, target: RouteTarget, approvers: tuple[str, ...], source: str) -> Route:
+    """Make the route to a target; what it does not say itself is as in the general settings."""
     timeout = settings.timeout if target.timeout is None else target.timeout
-    return Route(target.channel, target.to, _present(approvers, target.channel), timeout, source)
+    required = max(settings.required, target.required or 1)
+    return Route(target.channel, target.to, approvers, timeout, source, required, _terms(settings, target))
+
+
+def general_terms(settings: ExecApprovals) -> Terms:
+    """Give what may be answered where no target says otherwise."""
+    longest = LONGEST_MS if settings.max_duration is None else settings.max_duration
+    return Terms(longest, settings.allow_always)
+
+
+def _terms(settings: ExecApprovals, target: RouteTarget) -> Terms:
+    terms = general_terms(settings)
+    if target.max_duration is not None:
+        terms = replace(
+            terms, max_duration_ms=target.max_duration, duration_by=f"{_path(settings, target)}.maxDuration"
+        )
+    if target.allow_always is not None:
+        terms = replace(
+            terms, allow_always=target.allow_always, always_by=f"{_path(settings, target)}.allowAlways"
+        )
+    return terms
+
+
+def _path(settings: ExecApprovals, target: RouteTarget) -> str:
+    return f"approvals.exec.targets[{settings.targets.index(target)}]"
 
 
 def _own_chat(settings: ExecApprovals, session: SessionKey) -> Iterator[Route]:
     if settings.mode in ("session", "both") and session.channel and session.peer:
         approvers = _present(settings.approvers, session.channel)
-        yield Route(session.channel, session.peer, approvers, settings.timeout, "approvals.exec.mode")
+        yield Route(
+            session.channel,
+            session.peer,
+            approvers,
+            settings.timeout,
+            "approvals.exec.mode",
+            settings.required,
+            general_terms(settings),
+        )
 
 
 def _present(approvers: Sequence[str], channel: str) -> tuple[str, ...]:

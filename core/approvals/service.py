@@ -5,31 +5,34 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from core.approvals import lifecycle
-from core.approvals.card import card_of, settled_line
+from core.approvals.card import card_of, progress_line, settled_line
 from core.approvals.deadlines import Deadlines
 from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
+from core.approvals.offers import not_offered
+from core.approvals.quorum import agreeing, narrowest_scope, reachable
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import Route
+from core.approvals.rules import PLAIN, Rules
+from core.approvals.terms import Terms, narrowest
 from core.approvals.twins import Twins
-from core.display import span
 from core.errors import StoreError
 from core.model.card import Card
 from core.model.decision import Decision, Effect, Layer
-from core.model.request import Answer, Change, Copy, Request, Review, State
-from core.model.standing import LONGEST_MS, MOST_USES, SHORTEST_MS
+from core.model.request import Change, Copy, GivenReview, Request, Review, State
 from core.ports import Clock, RequestStore
 
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
-RETRY_S = 1.0
+RETRY_MS = 1_000
 AT_ONCE = 100  # commits that share a sync
 NONCE_BYTES = 16
+MOST_REVIEWS = 100
 OPEN = (State.WAITING, State.APPROVED)
 NO_ROUTE = Decision(
     Layer.APPROVALS,
@@ -41,7 +44,25 @@ NO_ROUTE = Decision(
 
 log = logging.getLogger(__name__)
 
+OWN_CHAT = (
+    "This is asked from your own chat, so your yes does not count (approvals.exec.separationOfDuties). "
+    "You may deny it."
+)
+NOBODY_KNOWN = (
+    "Several people must say yes, and this account is not under people in the configuration, so your yes "
+    "does not count. You may deny it."
+)
+TOO_OFTEN = "There were too many answers to this question already. It can still be denied."
+
 Routes = Callable[[Request], Sequence[Route]]
+Place = tuple[str, str]
+
+
+def _plain() -> Rules:
+    """Stand for the rules where nothing is configured."""
+    return PLAIN
+
+
 Fallback = Callable[[Request], Awaitable[bool]]
 
 
@@ -64,6 +85,7 @@ class Approvals:
         clock: Clock,
         routes: Routes,
         masked: tuple[str, ...] = (),
+        rules: Callable[[], Rules] = _plain,
         flood: FloodControl | None = None,
     ) -> None:
         self._ledger = ledger
@@ -71,6 +93,7 @@ class Approvals:
         self._clock = clock
         self.routes = routes
         self._masked = masked
+        self._rules = rules
         self.flood = flood or FloodControl(clock)
         self._twins = Twins(clock)
         self._deadlines = Deadlines(clock)
@@ -81,6 +104,18 @@ class Approvals:
         """Take up again the questions that were open when the daemon ended."""
         for request in await self._store.in_states(*OPEN):
             self._note(Change(request))
+
+    def unanswerable(self, request: Request) -> Decision | None:
+        """Deny what nobody could allow: no place to ask in, or too few people who can be asked."""
+        routes = self.routes(request)
+        if not routes:
+            return NO_ROUTE
+        required = self._required(request, routes)
+        if required == 1:
+            return None
+        rules, session = self._rules(), request.call.session
+        people = reachable(rules.people, routes, session, separate=rules.separate)
+        return too_few(required, people) if len(people) < required else None
 
     async def ask(self, request: Request) -> Request | Decision | None:
         """Commit a question, or join an identical one, which costs its agent nothing.
@@ -95,39 +130,86 @@ class Approvals:
             return self.flood.admit(request) or await self._put(request)
 
     async def _put(self, request: Request) -> Request | None:
-        copies = tuple(_copy(route) for route in self.routes(request))
-        asked = replace(request, copies=copies)
-        change = lifecycle.asked(asked, self._clock.now())
+        routes = self.routes(request)
+        copies = tuple(_copy(route) for route in routes)
+        asked = replace(request, copies=copies, required=self._required(request, routes))
+        remind_at = self._rules().remind_at(asked.created_at, asked.deadline)
+        change = lifecycle.asked(asked, self._clock.now(), remind_at)
+        kept = False
         try:
-            if await self._ledger.commit(change):
-                return asked
-        except StoreError:
-            self.flood.drop(request)
-            raise
-        self.flood.drop(request)
-        return None
+            kept = await self._ledger.commit(change)
+        finally:
+            if not kept:
+                self.flood.drop(request)
+        return asked if kept else None
 
     async def review(self, review: Review) -> Reviewed:
         """Take a person's answer; late, repeated and unoffered ones are told what stands."""
-        request = await self._store.request(review.request_id)
-        if request is None:
-            return Reviewed(accepted=False, text="No request with this id is kept here.")
-        if request.state is not State.WAITING:
-            return self._stands(request)
-        unoffered = _not_offered(request, review)
-        if unoffered:
-            return Reviewed(accepted=False, text=unoffered, card=self._card(request))
-        if self._deadlines.passed(request):
-            await self._expire(request)
-        elif await self._ledger.commit(lifecycle.reviewed(request, review, self._clock.now())):
-            return await self._accepted(request.id)
-        settled = await self._store.request(request.id)
-        return self._stands(settled or request)
+        while True:
+            request = await self._store.request(review.request_id)
+            if request is None:
+                return Reviewed(accepted=False, text="No request with this id is kept here.")
+            if request.state is not State.WAITING:
+                return self._stands(request)
+            reviewed = await self._taken(request, review)
+            if reviewed is not None:
+                return reviewed
+            settled = await self._store.request(request.id)
+            if settled is None or settled.reviews == request.reviews:
+                return self._stands(settled or request)
+            # Another answer came in between: this one is judged again, with it.
 
-    async def card(self, request_id: str) -> Card | None:
-        """Return the card of a kept request."""
+    async def _taken(self, request: Request, review: Review) -> Reviewed | None:
+        """Take an answer to a question as it stands; None where it stands no longer so."""
+        rules = self._rules()
+        review = replace(review, reviewer=rules.people.attributed(review.reviewer))
+        refusal = self._refusal(request, review, rules)
+        if refusal is not None:
+            return Reviewed(
+                accepted=False, text=refusal, card=self._card(request, self._terms(request, review))
+            )
+        now = self._clock.now()
+        if self._deadlines.over(request.id, request.deadline):
+            await self._expire(request)
+            return None
+        if _repeats(request, review):
+            return await self._accepted(request.id)
+        committed = await self._ledger.commit(_step(request, review, rules, now))
+        return await self._accepted(request.id) if committed else None
+
+    def _refusal(self, request: Request, review: Review, rules: Rules) -> str | None:
+        """Say why a person may not answer so, or None where they may; a no is everybody's who may decide."""
+        if not review.answer.allows:
+            return not_offered(request, review, rules.terms)
+        if rules.separate and rules.people.owns(review.reviewer, request.call.session):
+            return OWN_CHAT
+        if request.required > 1 and review.reviewer.person is None:
+            return NOBODY_KNOWN
+        if len(request.reviews) >= MOST_REVIEWS:
+            return TOO_OFTEN
+        return not_offered(request, review, self._terms(request, review))
+
+    def _terms(self, request: Request, review: Review) -> Terms:
+        places = tuple((review.reviewer.channel, place) for place in review.places)
+        return self._terms_at(request, places)
+
+    def _terms_at(self, request: Request, places: Sequence[Place]) -> Terms:
+        """Give the terms of these places; where there are none, those of the page and the command line."""
+        if not places:
+            return self._rules().terms
+        found = [route.terms for route in self.routes(request) if (route.channel, route.place) in places]
+        return narrowest(found or [self._rules().terms])
+
+    def _required(self, request: Request, routes: Sequence[Route]) -> int:
+        """Tell how many people must say yes: as many as the strictest place wants."""
+        if is_rehearsal(request):
+            return 1
+        return max(self._rules().required, *(route.required for route in routes), 1)
+
+    async def card(self, request_id: str, at: Place | None = None) -> Card | None:
+        """Return the card of a kept request, as it is shown at this (channel, place)."""
         request = await self._store.request(request_id)
-        return self._card(request) if request else None
+        return self._card(request, self._terms_at(request, [at] if at else [])) if request else None
 
     async def waiting(self) -> tuple[Card, ...]:
         """Return all cards that wait, oldest first."""
@@ -158,11 +240,12 @@ class Approvals:
         """End, at its deadline, every question nobody answered and every yes nobody came for."""
         while True:
             self._earlier.clear()
-            for request_id in self._deadlines.due():
+            while (request_id := self._deadlines.take()) is not None:
                 await self._time_is_up(request_id, fallback)
+            delay = self._deadlines.left_s(LONGEST_SLEEP_S)
             # Not wait_for: in Python 3.11 it can swallow a cancellation that comes together with the news.
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._deadlines.next_in_s(LONGEST_SLEEP_S)):
+                async with asyncio.timeout(max(delay, 0.001)):
                     await self._earlier.wait()
 
     async def _time_is_up(self, request_id: str, fallback: Fallback) -> None:
@@ -170,11 +253,14 @@ class Approvals:
             await self._end_in_time(request_id, fallback)
         except StoreError as error:
             log.warning("request %s cannot be ended at its deadline yet: %s", request_id[:8], error)
-            self._deadlines.again(request_id, RETRY_S)
+            self._deadlines.again(request_id, RETRY_MS)
 
     async def _end_in_time(self, request_id: str, fallback: Fallback) -> None:
         request = await self._store.request(request_id)
-        if request is None or request.state not in OPEN or not self._deadlines.passed(request):
+        if request is None or request.state not in OPEN:
+            self._deadlines.forget(request_id)
+            return
+        if not self._deadlines.over(request.id, request.deadline):
             return
         if request.state is State.WAITING and await _falls_back(request, fallback):
             change = lifecycle.fell_back(request, self._clock.now())
@@ -189,7 +275,10 @@ class Approvals:
         request = await self._store.request(request_id)
         if request is None:
             return Reviewed(accepted=True, text="Taken.")
-        return Reviewed(accepted=True, text=settled_line(request), card=self._card(request))
+        text = settled_line(request)
+        if request.state is State.WAITING:
+            text = f"Taken. {progress_line(request)}; it waits for others."
+        return Reviewed(accepted=True, text=text, card=self._card(request))
 
     def _stands(self, request: Request) -> Reviewed:
         if request.state is State.WAITING:
@@ -198,42 +287,49 @@ class Approvals:
         text = f"Too late: {settled_line(request)}."
         return Reviewed(accepted=False, text=text, card=self._card(request))
 
-    def _card(self, request: Request) -> Card:
-        return card_of(request, self._masked)
+    def _card(self, request: Request, terms: Terms | None = None) -> Card:
+        return card_of(request, self._masked, terms or self._rules().terms)
 
     def _note(self, change: Change) -> None:
         """Follow what was committed: which questions wait, whose, and when the next deadline is."""
         request = change.request
         self._twins.note(request)
         self.flood.note(request)
-        self._deadlines.note(request)
         if request.state in OPEN:
+            self._deadlines.put(request.id, request.deadline, request.deadline - request.created_at)
             self._earlier.set()
+        else:
+            self._deadlines.forget(request.id)
 
 
-def _not_offered(request: Request, review: Review) -> str | None:
-    """Say why this answer cannot be given to this question, or None where it can."""
-    if review.answer is Answer.ALLOW_ALWAYS and not request.always.entries:
-        return f"Always is not offered here: {request.always.why or 'nothing could be remembered'}."
-    if review.answer is Answer.ALLOW_FOR:
-        return _no_permission(request, review)
-    if review.answer is Answer.DENY_ALWAYS and is_rehearsal(request):
-        return "A test question leaves nothing behind; deny it once."
-    return None
+def too_few(required: int, people: Iterable[str]) -> Decision:
+    """Deny what can never be allowed, because too few people can be asked."""
+    named = ", ".join(sorted(people)) or "nobody"
+    reason = (
+        f"{required} different people must say yes, and of those under people only {named} can be asked; "
+        "name more of them, with ids that may decide here, or lower approvals.exec.required"
+    )
+    return Decision(Layer.APPROVALS, Effect.DENY, reason, NO_ROUTE.rule, "approvals.exec.required")
 
 
-def _no_permission(request: Request, review: Review) -> str | None:
-    if request.counts_once:
-        return f"A time is not offered here, because a yes counts once: {_why_once(request)}."
-    if review.for_ms is None or not SHORTEST_MS <= review.for_ms <= LONGEST_MS:
-        return f"A time is from {span(SHORTEST_MS)} to {span(LONGEST_MS)}."
-    if review.max_uses is not None and not 1 <= review.max_uses <= MOST_USES:
-        return f"The most uses are from 1 to {MOST_USES:,}."
-    return None
+def _step(request: Request, review: Review, rules: Rules, now: int) -> Change:
+    """Settle the question, unless this is a yes and more people are needed."""
+    if request.required == 1 or not review.answer.allows:
+        return lifecycle.reviewed(request, review, now)
+    given = GivenReview(review.answer, review.reviewer, now, None, review.for_ms, review.max_uses)
+    yes = agreeing((*request.reviews, given), rules.people)
+    if len(yes) < request.required:
+        return lifecycle.counted(request, review, now)
+    return lifecycle.reviewed(request, review, now, narrowest_scope(yes.values()))
 
 
-def _why_once(request: Request) -> str:
-    return request.always.why or str(request.verdict.get("reason", "the rule asks every time"))
+def _repeats(request: Request, review: Review) -> bool:
+    """Tell whether somebody says again what they said last; nothing is added to that."""
+    theirs = [given for given in request.reviews if given.reviewer.person == review.reviewer.person]
+    if request.required == 1 or not theirs:
+        return False
+    last = theirs[-1]
+    return (last.answer, last.for_ms, last.max_uses) == (review.answer, review.for_ms, review.max_uses)
 
 
 def _copy(route: Route) -> Copy:
@@ -241,6 +337,8 @@ def _copy(route: Route) -> Copy:
 
 
 async def _falls_back(request: Request, fallback: Fallback) -> bool:
+    if request.required > 1:
+        return False  # no rule stands for the people who must agree
     try:
         return await fallback(request)
     except Exception:  # whatever kept it from an answer, the answer is no, and others wait

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.arguments.path_rules import catching_rule, reaching_rule
 from core.arguments.places import Follow, Place, shown
 from core.arguments.surroundings import Surroundings, WrittenRule
-from core.model.decision import Decision, Effect, Layer
+from core.model.decision import Decision, Effect, Layer, Obligation
 from core.policy.names import normalise
 from core.policy.patterns import compiled
 
@@ -33,7 +33,9 @@ def asked_by_path(
 def question(name: str, what: str, rule: WrittenRule) -> Decision:
     """Make the decision of a rule that asks; `name` is its stable machine name."""
     reason = f"{what}: {rule.source} is `{shown(rule.text)}`"
-    return Decision(Layer.TOOL_POLICY, Effect.ASK, reason, name, rule.source)
+    return Decision(
+        Layer.TOOL_POLICY, Effect.ASK, reason, name, rule.source, frozenset({Obligation.NO_FALLBACK})
+    )
 
 
 def _names(pattern: str, tool: str, around: Surroundings) -> bool:

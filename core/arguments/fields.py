@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from typing import Any
 from core.arguments.patch import read_patch
 from core.arguments.patched import Action
 from core.arguments.places import shown
+from core.arguments.search_globs import check_search_glob
 from core.arguments.unclear import UnclearArgumentError
 from core.policy.names import normalise
 from core.shell.word_list import word_list
@@ -42,19 +44,25 @@ _PATH = word_list(
     """
 )
 _CONTENT = word_list("content contents file_text fileText new_source newSource text")
+_REPLACEMENT = word_list("new_string newString new_str newText new_text insert_text code_edit")
 # What holds text that no client takes for a path.
-_PROSE = _CONTENT | word_list(
+_PROSE = (
+    _CONTENT
+    | _REPLACEMENT
+    | word_list(
+        """
+    old_string oldString old_str oldText old_text instruction instructions explanation description
+    reason justification detail pages encoding line_range view_range mode edit_mode cell_id cellId
+    cell_type cellType language
     """
-    old_string new_string oldString newString old_str new_str oldText newText old_text new_text
-    insert_text code_edit instruction instructions explanation description reason justification
-    detail pages encoding line_range view_range mode edit_mode cell_id cellId cell_type cellType language
-    """
+    )
 )
 _EDITS = "edits"
 _IMAGE, _IMAGES = "image", "images"
 _IMAGE_PROSE = _PROSE | {"prompt", "model", "question"}
 _ADDRESSES = ("http://", "https://", "data:")
 _DIRECTORY = _PATH | {"dir_path", "dirPath", "directory"}
+_SEARCH_GLOBS = word_list("glob include exclude ignore")
 _SEARCH_PROSE = word_list("pattern glob include exclude ignore type output_mode query description")
 _READ = "read"
 _SEARCHES = word_list("glob grep grep_files ls list_dir")
@@ -88,7 +96,7 @@ def targets_of(tool: str, args: Mapping[str, Any]) -> tuple[Target, ...]:
         return (_searched(asked, args),)
     if name == _IMAGE:
         return _pictures(args)
-    _refuse_unjudged(args, _PATH | _PROSE)
+    _refuse_unjudged(args, _PATH | _PROSE, edits=True)
     path = _one(args, _PATH)
     if path is None:
         raise UnclearArgumentError("the call names no file; send its path in path or file_path")
@@ -98,9 +106,9 @@ def targets_of(tool: str, args: Mapping[str, Any]) -> tuple[Target, ...]:
 def _pictures(args: Mapping[str, Any]) -> tuple[Target, ...]:
     """Return the pictures that are files; addresses are judged by the rules of the web."""
     fields = _PATH | {_IMAGE}
-    _refuse_unjudged(args, fields | _IMAGE_PROSE | {_IMAGES})
+    _refuse_unjudged(_without(args, {_IMAGES}), fields | _IMAGE_PROSE)
     one, several = _one(args, fields), args.get(_IMAGES) or ()
-    if not isinstance(several, (list, tuple)) or not all(isinstance(each, str) for each in several):
+    if not _only_texts(several):
         raise UnclearArgumentError(f"argument {_IMAGES} must be a list of texts")
     paths = [*([one] if one else []), *several]
     if not paths:
@@ -110,28 +118,24 @@ def _pictures(args: Mapping[str, Any]) -> tuple[Target, ...]:
 
 def _searched(asked: str, args: Mapping[str, Any]) -> Target:
     """Return the directory that a tool like Grep looks through; without one it is the working directory."""
-    _refuse_unjudged(args, _DIRECTORY | _SEARCH_PROSE)
-    pattern = args.get("pattern", "")
-    is_glob = asked in {"glob", _READ}  # the others take a regular expression, or none
-    if is_glob and (not isinstance(pattern, str) or ".." in pattern or pattern.startswith(("/", "~"))):
-        raise UnclearArgumentError(
-            "argument pattern must be a glob without `..` that does not begin with / or ~; "
-            "send the directory in path"
-        )
+    several = {name for name in _SEARCH_GLOBS & args.keys() if _only_texts(args[name])}
+    _refuse_unjudged(_without(args, several), _DIRECTORY | _SEARCH_PROSE)
+    if asked in {"glob", _READ}:  # the others take a regular expression, or none
+        check_search_glob(args.get("pattern", ""))
     return Target(_one(args, _DIRECTORY) or ".", Use.SEARCH)
 
 
 def _patched(args: Mapping[str, Any]) -> tuple[Target, ...]:
     if _OPERATION in args:
-        _refuse_unjudged(args, _PATCH_PROSE | {_OPERATION})
+        _refuse_unjudged(_without(args, {_OPERATION}), _PATCH_PROSE)
         text = _from_operation(args[_OPERATION])
     else:
-        _refuse_unjudged(args, _PATCH | _PATCH_PROSE)
+        _refuse_unjudged(_without(args, _PATCH), _PATCH_PROSE)
         given = _one({name: _unwrapped(args[name]) for name in _PATCH & args.keys()}, _PATCH)
         if given is None:
             raise UnclearArgumentError("the call brings no patch; send it in input or patch")
         text = given
-    return tuple(Target(file.path, _OF_ACTION[file.action]) for file in read_patch(text))
+    return tuple(Target(file.path, _OF_ACTION[file.action], file.brings) for file in read_patch(text))
 
 
 def _unwrapped(value: Any) -> Any:  # noqa: ANN401 - whatever the agent sent
@@ -164,12 +168,22 @@ def _one(args: Mapping[str, Any], fields: frozenset[str]) -> str | None:
     return next(iter(held.values()), None)
 
 
-def _refuse_unjudged(args: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Refuse what a client that knows the argument might take for a path; numbers and flags never are."""
+def _without(args: Mapping[str, Any], names: AbstractSet[str]) -> dict[str, Any]:
+    return {name: value for name, value in args.items() if name not in names}
+
+
+def _only_texts(value: Any) -> bool:  # noqa: ANN401 - as above
+    return isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value)
+
+
+def _refuse_unjudged(args: Mapping[str, Any], known: frozenset[str], *, edits: bool = False) -> None:
+    """Refuse what a client that knows the argument might take for a path; numbers and flags never are.
+
+    A known argument is text, or it could hold paths of its own.
+    """
     for name, value in args.items():
-        as_known = name in known and not isinstance(value, Mapping)
-        fine = as_known or name == _OPERATION or _holds_no_path(value)
-        if not fine and not (name == _EDITS and _only_prose(value)):
+        fine = _holds_no_path(value) or (name in known and isinstance(value, str))
+        if not fine and not (edits and name == _EDITS and _only_prose(value)):
             raise UnclearArgumentError(
                 f"argument {shown(str(name))!r} is not judged here and might name a file; leave it out"
             )
@@ -191,5 +205,12 @@ def _holds_no_path(value: Any) -> bool:  # noqa: ANN401 - as above
 
 
 def _size(args: Mapping[str, Any]) -> int:
-    texts = (args[name] for name in _CONTENT & args.keys())
+    """Count the bytes that a call brings: one text under whatever name, and that of each of its edits."""
+    edits = args.get(_EDITS)
+    several = edits if isinstance(edits, (list, tuple)) else ()
+    return _text_size(args) + sum(_text_size(edit) for edit in several if isinstance(edit, Mapping))
+
+
+def _text_size(args: Mapping[str, Any]) -> int:
+    texts = (args[name] for name in (_CONTENT | _REPLACEMENT) & args.keys())
     return max((len(text.encode(errors="replace")) for text in texts if isinstance(text, str)), default=0)

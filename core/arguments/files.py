@@ -7,18 +7,19 @@ What is judged is where a path leads at this moment. The client opens the file i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any
 
 from core.arguments.ask import asked_by_path
+from core.arguments.carried import CARRIERS, carried_paths
 from core.arguments.fields import FILE_TOOLS, Target, Use, targets_of
 from core.arguments.judgement import ArgumentJudgement
 from core.arguments.path_globs import is_below
 from core.arguments.path_rules import admitting_rule, catching_rule, covering_rule, reaching_rule
 from core.arguments.places import Follow, Place, locate, shown
-from core.arguments.surroundings import FileRules, Surroundings
+from core.arguments.surroundings import FileRules, Surroundings, WrittenRule
 from core.arguments.unclear import UnclearArgumentError
 from core.model.decision import Constraint, Decision, Effect, Layer
 from core.policy.names import normalise
@@ -26,24 +27,34 @@ from core.ports import Resolver
 
 _READS = frozenset({Use.READ, Use.SEARCH})
 # Reading a directory is listing it, and looking through one file is reading it, by whatever tool.
+_WAY_OUT = (
+    " and may mean files in it; search a narrower path that the rule cannot reach or read single files, "
+    "or let the rule name its directories instead of `**`"
+)
 _READ_AS = MappingProxyType({"file": Use.READ, "directory": Use.SEARCH})
 
 
 def judge_files(
     tool: str, args: Mapping[str, Any], surroundings: Surroundings, resolver: Resolver
 ) -> ArgumentJudgement:
-    """Judge every path that a call of a file tool names; nothing is said about other tools."""
-    if normalise(tool) not in FILE_TOOLS:
+    """Judge every path that a call of a file tool names, or of another tool that carries paths."""
+    if normalise(tool) not in FILE_TOOLS | CARRIERS:
         return ArgumentJudgement()
     follow = cache(resolver.real_path)  # a rule's directory is looked at once, also for a patch of many files
     try:
-        uses = [_use_of(target, surroundings, follow) for target in targets_of(tool, args)]
+        uses = [_use_of(target, surroundings, follow) for target in _targets(tool, args, surroundings)]
     except UnclearArgumentError as unclear:
         return ArgumentJudgement((_denied("tool.path-unclear", str(unclear), "built-in"),))
     judgement = sum((_judged(use) for use in uses), ArgumentJudgement())
     if any(decision.effect is Effect.DENY for decision in judgement.decisions):
         return ArgumentJudgement(judgement.decisions)
     return judgement
+
+
+def _targets(tool: str, args: Mapping[str, Any], surroundings: Surroundings) -> tuple[Target, ...]:
+    if normalise(tool) in FILE_TOOLS:
+        return targets_of(tool, args)
+    return carried_paths(tool, args, ruled=surroundings.rules_paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +88,8 @@ def _use_of(target: Target, around: Surroundings, follow: Follow) -> _Case:
 
 
 def _judged(case: _Case) -> ArgumentJudgement:
-    denial = _own_state(case) or _special(case) or _confined(case) or _forbidden(case) or _too_large(case)
+    checks = (_own_state, _special, _confined, _forbidden, _too_large, _unreadable)
+    denial = next(filter(None, (check(case) for check in checks)), None)
     if denial:
         return ArgumentJudgement((denial,))
     allowed = _allowed(case)
@@ -128,31 +140,46 @@ def _confined(case: _Case) -> Decision | None:
 
 
 def _forbidden(case: _Case) -> Decision | None:
-    # An edit shows what stood there before, so what may not be read may not be edited either.
-    lists = case.rules.deny + (case.around.read.deny if case.use is Use.EDIT else ())
     matching = reaching_rule if case.use is Use.SEARCH else catching_rule
-    rule = matching(case.place, lists, case.around, case.follow)
+    rule = matching(case.place, case.rules.deny, case.around, case.follow)
     if rule is None:
         return None
-    below = " and may mean files in it" if case.use is Use.SEARCH else ""
+    below = _WAY_OUT if case.use is Use.SEARCH else ""
     return case.denied("tool.path-denied", f"{rule.source} is `{shown(rule.text)}`{below}", rule.source)
+
+
+def _unreadable(case: _Case) -> Decision | None:
+    """Deny an edit of what may not be read: it shows what stood there, and a move takes it elsewhere."""
+    if case.use is not Use.EDIT:
+        return None
+    read = replace(case, rules=case.around.read, brings=0)
+    return _forbidden(read) or _too_large(read) or _not_allowed(read)
 
 
 def _allowed(case: _Case) -> Decision | None:
     if not case.rules.allow:
         return None
-    searched = case.use is Use.SEARCH
-    matching = covering_rule if searched else admitting_rule
-    rule = matching(case.place, case.rules.allow, case.around, case.follow)
-    source = f"{case.rules.source}.allow"
+    rule = _admitting(case)
     if rule is None:
-        what = "it and all that is in it" if searched else "it"
-        return case.denied("tool.path-not-allowed", f"no pattern of {source} matches {what}", source)
+        return _not_allowed(case)
     reason = (
         f"{case.named} can be {case.use.value}: {rule.source} is `{shown(rule.text)}`; this holds for what "
         "is there now, so the client must open this very path and follow no link"
     )
     return Decision(Layer.TOOL_POLICY, Effect.ALLOW, reason, "tool.path-allowed", rule.source)
+
+
+def _not_allowed(case: _Case) -> Decision | None:
+    if not case.rules.allow or _admitting(case):
+        return None
+    source = f"{case.rules.source}.allow"
+    what = "it and all that is in it" if case.use is Use.SEARCH else "it"
+    return case.denied("tool.path-not-allowed", f"no pattern of {source} matches {what}", source)
+
+
+def _admitting(case: _Case) -> WrittenRule | None:
+    matching = covering_rule if case.use is Use.SEARCH else admitting_rule
+    return matching(case.place, case.rules.allow, case.around, case.follow)
 
 
 def _too_large(case: _Case) -> Decision | None:
@@ -161,7 +188,8 @@ def _too_large(case: _Case) -> Decision | None:
     if size <= most:
         return None
     source = f"{case.rules.source}.maxSizeBytes"
-    return case.denied("tool.path-too-large", f"it has {size:,} bytes and {source} is {most:,}", source)
+    what = "it has" if known > most else "the call brings"
+    return case.denied("tool.path-too-large", f"{what} {size:,} bytes and {source} is {most:,}", source)
 
 
 def _terms(case: _Case) -> tuple[Constraint, ...]:
@@ -169,7 +197,10 @@ def _terms(case: _Case) -> tuple[Constraint, ...]:
     real = Constraint("real-path", (written, ("realPath", case.place.real.path)))
     if case.use in {Use.REMOVE, Use.SEARCH}:
         return (real,)
-    return real, Constraint("max-size-bytes", (written, ("bytes", case.rules.max_size_bytes)))
+    most = case.rules.max_size_bytes
+    if case.use is Use.EDIT:
+        most = min(most, case.around.read.max_size_bytes)
+    return real, Constraint("max-size-bytes", (written, ("bytes", most)))
 
 
 def _denied(rule: str, reason: str, source: str) -> Decision:

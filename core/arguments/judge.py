@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from core.arguments.ask import asked_by_tool
+from core.arguments.carried import judge_carried_addresses
 from core.arguments.files import judge_files
 from core.arguments.judgement import ArgumentJudgement
+from core.arguments.process import judge_process
 from core.arguments.surroundings import Surroundings
 from core.arguments.web import judge_web
 from core.model.call import ToolCall
@@ -23,5 +25,7 @@ def judge_arguments(
     return (
         ArgumentJudgement((asked,) if asked else ())
         + judge_files(call.tool, call.args, surroundings, resolver)
+        + judge_process(call.tool, call.args)
         + judge_web(call.tool, call.args, surroundings.web, names)
+        + judge_carried_addresses(call.tool, call.args, surroundings.web, names)
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import pairwise
 
-from core.arguments.patched import Action, PatchedFile, unclear
+from core.arguments.patched import Action, PatchedFile, added_bytes, unclear
 from core.arguments.unclear import UnclearArgumentError
 from core.arguments.unified_diff import read_unified_diff
 
@@ -95,6 +96,7 @@ class _EnvelopeReader:
             self._open(_NAMES[header], _name(line.removeprefix(header), number), number)
         elif _is_body(line, self._action):
             self._body += 1
+            self._files[-1] = replace(self._files[-1], brings=self._files[-1].brings + added_bytes(line))
         else:
             raise unclear(number, "is neither a header nor what may stand below the one before it")
 

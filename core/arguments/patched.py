@@ -20,10 +20,16 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PatchedFile:
-    """One file of a patch, by the name that the patch gives it."""
+    """One file of a patch, by the name that the patch gives it, and how many bytes are added to it."""
 
     path: str
     action: Action
+    brings: int = 0
+
+
+def added_bytes(line: str) -> int:
+    """Count what a line of a patch's body adds: all behind its `+`, and the line's end."""
+    return len(line.encode(errors="replace")) if line.startswith("+") else 0
 
 
 def unclear(number: int, why: str) -> UnclearArgumentError:

@@ -33,11 +33,15 @@ class PathGlob:
 
     def matches(self, path: str) -> bool:
         """Tell whether the whole path is meant, letter by letter."""
-        return _compiled(self.prefix, self.tail).fullmatch(path) is not None
+        expression = _compiled(self.prefix, self.tail)
+        return expression is not None and expression.fullmatch(path) is not None
 
     def catches(self, path: str) -> bool:
-        """Tell whether the path is meant under any way to write its accents, as lists that deny must."""
-        if self.matches(path):
+        """Tell whether the path is meant under any way to write its accents, as lists that deny must.
+
+        A pattern too large to be compiled means every path.
+        """
+        if _compiled(self.prefix, self.tail) is None or self.matches(path):
             return True
         return not path.isascii() and _composed(self).matches(unicodedata.normalize("NFC", path))
 
@@ -121,8 +125,11 @@ def _composed(glob: PathGlob) -> PathGlob:
 @lru_cache(maxsize=_CACHE)
 def _compiled(prefix: str, tail: str) -> Any:  # noqa: ANN401 - re2 is untyped
     options = re2.Options()
-    options.dot_nl = True
-    return re2.compile(re2.escape(prefix) + "".join(_translated(tail)), options)
+    options.dot_nl, options.log_errors = True, False
+    try:
+        return re2.compile(re2.escape(prefix) + "".join(_translated(tail)), options)
+    except re2.error:
+        return None
 
 
 def _translated(tail: str) -> Iterator[str]:

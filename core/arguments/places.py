@@ -40,7 +40,7 @@ def shown(text: str) -> str:
 
 def locate(written: str, around: Surroundings, follow: Follow) -> Place:
     """Find out where a path leads; raises UnclearArgumentError where that cannot be told."""
-    _check_text(written)
+    check_readable(written)
     full = posixpath.join(around.cwd, _expanded(written, around.home))
     _check_lengths(full, written)
     lexical = _normalised(full)
@@ -56,7 +56,8 @@ def locate(written: str, around: Surroundings, follow: Follow) -> Place:
     return Place(written, real, tuple(dict.fromkeys(names)))
 
 
-def _check_text(text: str) -> None:
+def check_readable(text: str) -> None:
+    """Refuse a text that two programs would read as two paths; raises UnclearArgumentError."""
     if not text.strip():
         raise UnclearArgumentError("the path is empty")
     refused = forbidden_character(text)

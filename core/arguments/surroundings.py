@@ -55,6 +55,12 @@ class Surroundings:
         """Whether file tools must stay in the workspace."""
         return self.confined_by is not None
 
+    @property
+    def rules_paths(self) -> bool:
+        """Whether an operator's rule says where files may be read or written."""
+        lists = (self.read.allow, self.read.deny, self.write.allow, self.write.deny, self.ask_paths)
+        return self.confined or any(lists)
+
 
 def surroundings_of(
     config: Config,

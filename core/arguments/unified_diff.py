@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from core.arguments.patched import Action, PatchedFile, unclear
+from core.arguments.patched import Action, PatchedFile, added_bytes, unclear
 from core.arguments.unclear import UnclearArgumentError
 
 _DIFF = re.compile(r"diff --git (\S+) (\S+)")
@@ -67,6 +67,7 @@ class _Header:
         self.renamed: dict[str, str] = {}
         self.modes: set[str] = set()
         self.names: tuple[str | None, str | None] | None = None
+        self.added = 0
 
 
 def _section(reader: _Reader) -> tuple[PatchedFile, ...]:
@@ -76,7 +77,7 @@ def _section(reader: _Reader) -> tuple[PatchedFile, ...]:
         _git_header(reader, header)
     if reader.line.startswith("--- "):
         header.names = _names(reader)
-        _hunks(reader)
+        header.added = _hunks(reader)
     elif header.git is None:
         raise reader.refused("is no header of a patch that is judged here")
     return _files(header, start)
@@ -135,7 +136,9 @@ def _plain(reader: _Reader, name: str, prefix: str) -> str:
     return path
 
 
-def _hunks(reader: _Reader) -> None:
+def _hunks(reader: _Reader) -> int:
+    """Read the hunks of a file and count the bytes that they add."""
+    added = 0
     if not reader.line.startswith("@@ "):
         raise reader.refused("is not the beginning of a hunk, which must follow here")
     while reader.line.startswith("@@ "):
@@ -143,10 +146,12 @@ def _hunks(reader: _Reader) -> None:
         if found is None:
             raise reader.refused("is no header of a hunk")
         reader.step()
-        _body(reader, *(1 if count is None else int(count) for count in found.groups()))
+        added += _body(reader, *(1 if count is None else int(count) for count in found.groups()))
+    return added
 
 
-def _body(reader: _Reader, old: int, new: int) -> None:
+def _body(reader: _Reader, old: int, new: int) -> int:
+    added = 0
     while old > 0 or new > 0:
         if reader.line.startswith("--- ") and reader.following.startswith("+++ "):
             raise reader.refused("is counted as text but reads like the header of a file")
@@ -155,10 +160,12 @@ def _body(reader: _Reader, old: int, new: int) -> None:
             raise reader.refused("does not belong to a hunk, and the one above is shorter than it says")
         old -= kind in " -"
         new -= kind in " +"
+        added += added_bytes(reader.line)
         reader.step()
         _skip_newline_note(reader)
     if old < 0 or new < 0:
         raise reader.refused("comes too late: the hunk above is longer than it says")
+    return added
 
 
 def _skip_newline_note(reader: _Reader) -> None:
@@ -169,16 +176,16 @@ def _skip_newline_note(reader: _Reader) -> None:
 def _files(header: _Header, start: int) -> tuple[PatchedFile, ...]:
     old, new = _both(header, start)
     if old is None and new is not None:
-        return (PatchedFile(new, Action.ADD),)
+        return (PatchedFile(new, Action.ADD, header.added),)
     if new is None and old is not None:
         return (PatchedFile(old, Action.DELETE),)
     if old is None or new is None:
         raise unclear(start, "begins a change of no file")
     if old == new and not header.renamed:
-        return (PatchedFile(old, Action.UPDATE),)
+        return (PatchedFile(old, Action.UPDATE, header.added),)
     if header.renamed != {"from": old, "to": new} or old == new:
         raise unclear(start, "begins a change whose headers name different files")
-    return PatchedFile(old, Action.MOVE_FROM), PatchedFile(new, Action.MOVE_TO)
+    return PatchedFile(old, Action.MOVE_FROM), PatchedFile(new, Action.MOVE_TO, header.added)
 
 
 def _both(header: _Header, start: int) -> tuple[str | None, str | None]:

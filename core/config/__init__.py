@@ -37,6 +37,7 @@ from core.config.people import (
     ExecApprovals,
     NoticeSettings,
     OperatorSettings,
+    PeopleById,
     RouteTarget,
     SlackSettings,
     TelegramSettings,
@@ -94,6 +95,7 @@ __all__ = [
     "OperatorSettings",
     "PathOnThisMachine",
     "PathRules",
+    "PeopleById",
     "PluginSettings",
     "ProfileName",
     "ProviderTools",
@@ -139,6 +141,7 @@ class Config(Section):
     groups: dict[str, dict[str, GroupSettings]] = Field(default_factory=dict)
     plugins: dict[str, PluginSettings] = Field(default_factory=dict)
     approvals: ApprovalSettings = ApprovalSettings()
+    people: PeopleById = Field(default_factory=dict)
     sandboxing: SandboxSettings = SandboxSettings()
     channels: ChannelSettings = ChannelSettings()
     operator: OperatorSettings = OperatorSettings()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, field_validator, model_validator
 
 from core.config.expressions import delimited, re2_fault
 from core.config.section import NonEmpty, Secret, Section
+from core.model.standing import LONGEST_MS, SHORTEST_MS
 
 SHORTEST_WINDOW_MS = 1_000
 LONGEST_WINDOW_MS = 7 * 86_400_000
@@ -22,6 +23,62 @@ _PLACE = (
 )
 
 
+_DURATION = re.compile(r"([0-9]{1,6})([smhd])")
+_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_NO_TIME = "0"
+
+
+def _milliseconds(value: object) -> object:
+    """Turn a time such as 30m into milliseconds; whatever else is given is for others to judge."""
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if found is not None:
+        return int(found[1]) * _UNIT_MS[found[2]]
+    if isinstance(value, str) and value != _NO_TIME:
+        raise ValueError("is no time; write 30s, 30m, 2h or 1d, or a number of milliseconds")
+    return value
+
+
+def _offerable(ms: int) -> int:
+    if ms and not SHORTEST_MS <= ms <= LONGEST_MS:
+        raise ValueError("is out of bounds; a time is from 10s to 30d, or 0 for none")
+    return ms
+
+
+LongestTime = Annotated[int, BeforeValidator(_milliseconds), AfterValidator(_offerable)]
+
+CHANNELS_OF_PEOPLE = ("telegram", "discord", "slack", "web", "terminal", "cli")
+MOST_REQUIRED = 20
+_PINNED_ID = re.compile(rf"({'|'.join(CHANNELS_OF_PEOPLE)}):(?:(?:id|user):)?([!-9;-~]+)")
+_LONGEST_NAME = 64
+
+
+def _each_id_once(people: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    owners: dict[tuple[str, str], str] = {}
+    for person, texts in people.items():
+        if not person.isprintable() or person != person.strip() or not 0 < len(person) <= _LONGEST_NAME:
+            raise ValueError(f"{person!r} is no name to show; use up to {_LONGEST_NAME} visible characters")
+        for text in texts:
+            channel, identifier = _pinned(person, text)
+            owner = owners.setdefault((channel, identifier), person)
+            if owner != person:
+                raise ValueError(f"{text!r} belongs to {owner!r} and to {person!r}; one id is one person's")
+    return people
+
+
+def _pinned(person: str, text: str) -> tuple[str, str]:
+    found = _PINNED_ID.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"{person!r}: {text!r} pins no id; write CHANNEL:ID, as in telegram:123456789, web:operator "
+            "(the page) or cli:1000 (the command line of that Unix user); channels: "
+            f"{', '.join(CHANNELS_OF_PEOPLE)}"
+        )
+    return found[1], found[2]
+
+
+PeopleById = Annotated[dict[str, tuple[NonEmpty, ...]], AfterValidator(_each_id_once)]
+
+
 class ChatTarget(Section):
     """One place to write to: `to` is `user:ID`, `channel:ID`, `thread:ID`, or an id alone.
 
@@ -33,10 +90,16 @@ class ChatTarget(Section):
 
 
 class RouteTarget(ChatTarget):
-    """`approvals.exec.targets[]`: one place to ask in; its approvers replace the general ones there."""
+    """`approvals.exec.targets[]`: one place to ask in; what it says replaces what holds in general there.
+
+    `required` alone can only be raised: it is of a question, wherever that is answered.
+    """
 
     approvers: tuple[NonEmpty, ...] = ()
     timeout: int | None = Field(default=None, ge=SHORTEST_WINDOW_MS, le=LONGEST_WINDOW_MS)
+    required: int | None = Field(default=None, ge=1, le=MOST_REQUIRED)
+    max_duration: LongestTime | None = None
+    allow_always: bool | None = None
 
 
 class ExecApprovals(Section):
@@ -49,10 +112,25 @@ class ExecApprovals(Section):
     timeout: int = Field(default=120_000, ge=SHORTEST_WINDOW_MS, le=LONGEST_WINDOW_MS)
     approvers: tuple[NonEmpty, ...] = ()
     targets: tuple[RouteTarget, ...] = ()
+    required: int = Field(default=1, ge=1, le=MOST_REQUIRED)
+    separation_of_duties: bool = False
+    max_duration: LongestTime | None = None
+    allow_always: bool = True
+    reminder: str = "auto"
     local_prompt: Literal["auto", "always", "never"] = "auto"
     cleanup_after_resolve: bool = False
     max_open: int = Field(default=20, ge=1, le=100_000)
     max_per_minute: int = Field(default=30, ge=1, le=100_000)
+
+    @field_validator("reminder")
+    @classmethod
+    def _is_a_time(cls, text: str) -> str:
+        if text in ("auto", "never"):
+            return text
+        ms = _milliseconds(text)
+        if not isinstance(ms, int) or not SHORTEST_MS <= ms <= LONGEST_MS:
+            raise ValueError("must be auto, never, or a time before the end from 10s to 30d")
+        return text
 
     @field_validator("session_filter")
     @classmethod

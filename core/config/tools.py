@@ -23,13 +23,27 @@ def _readable(entry: str) -> str:
 
 
 ListEntry = Annotated[NonEmpty, AfterValidator(_readable)]
+_LONGEST_PATH = 4095
+
+
+def _no_longer_than_paths(pattern: str) -> str:
+    size = len(pattern.encode(errors="replace"))
+    if size > _LONGEST_PATH:
+        raise ValueError(
+            f"has {size:,} bytes, and no path has more than {_LONGEST_PATH:,}; "
+            "write a shorter pattern, or several"
+        )
+    return pattern
+
+
+PathPattern = Annotated[NonEmpty, AfterValidator(_no_longer_than_paths)]
 
 
 class PathRules(Section):
     """`tools.read` and `tools.write`."""
 
-    allow: tuple[NonEmpty, ...] = ()
-    deny: tuple[NonEmpty, ...] = ()
+    allow: tuple[PathPattern, ...] = ()
+    deny: tuple[PathPattern, ...] = ()
     max_size_bytes: int = Field(default=10 * 1024 * 1024, ge=0)
 
 
@@ -94,7 +108,7 @@ class AskRules(Section):
     """`tools.ask`: calls that are put to a person."""
 
     tools: tuple[ListEntry, ...] = ()
-    paths: tuple[NonEmpty, ...] = ()
+    paths: tuple[PathPattern, ...] = ()
     domains: tuple[Domain, ...] = ()
 
 

@@ -13,6 +13,7 @@ import re2
 from core.model.allowlist import AllowlistEntry
 from core.model.command import Executable, Placement, Segment
 from core.shell import render
+from core.shell.characters import forbidden_character
 from core.shell.inline_code import inline_code
 from core.shell.names import names
 from core.shell.programs import RUNS_ANYTHING
@@ -128,6 +129,18 @@ def _translated(pattern: str) -> str:
         pieces.append(".*" if index else "")
         pieces.extend({"*": "[^/]*", "?": "[^/]"}.get(char) or re2.escape(char) for char in literal)
     return "".join(pieces)
+
+
+def pattern_fault(pattern: str) -> str | None:
+    """Say why a pattern can match nothing, or None where it can."""
+    if not pattern:
+        return "is empty; give a path, a path glob or a program's name"
+    if forbidden_character(pattern) is not None:
+        return "holds a character that no command line may hold"
+    anchored = pattern.startswith(("/", "~/", "**"))
+    if "/" in pattern and not anchored:
+        return "is a relative path, and programs are found by absolute ones; begin it with /, ~/ or **/"
+    return None
 
 
 def _expanded(pattern: str, home: str) -> str:

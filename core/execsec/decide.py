@@ -29,11 +29,15 @@ _BEFORE_NOT_FOUND = frozenset(("exec.privilege", "exec.carrier", "exec.package-r
 
 @dataclass(frozen=True, slots=True)
 class ExecJudgement:
-    """What layer 2 answers: decisions for the trace, what admitted each segment, what Always would save."""
+    """What layer 2 answers: decisions for the trace, what admitted each segment, what Always would save.
+
+    `entries` holds per segment the allowlist entry that admitted it.
+    """
 
     decisions: tuple[Decision, ...]
     satisfied_by: tuple[str | None, ...] = ()
     always: AlwaysOffer = AlwaysOffer()
+    entries: tuple[AllowlistEntry | None, ...] = ()
 
     @property
     def decision(self) -> Decision:
@@ -48,6 +52,7 @@ class _Finding:
     satisfied_by: tuple[str | None, ...]
     hazards: tuple[Hazard, ...]
     missing: tuple[Segment, ...]
+    entries: tuple[AllowlistEntry | None, ...]
 
 
 def decide(
@@ -75,6 +80,19 @@ def decide(
     if policy.security is ExecSecurity.FULL:
         return _full(facts, policy, finding, seen_before=seen_before)
     return _allowlist(facts, policy, finding, placement)
+
+
+def together(judgements: Sequence[ExecJudgement]) -> ExecJudgement:
+    """Join judgements of one command under several policies: all decisions count, the strictest holds.
+
+    Always is offered only where each policy offers it.
+    """
+    first = judgements[0]
+    if len(judgements) == 1:
+        return first
+    decisions = tuple(dict.fromkeys(decision for each in judgements for decision in each.decisions))
+    always = next((each.always for each in judgements if not each.always.entries), first.always)
+    return ExecJudgement(decisions, first.satisfied_by, always, first.entries)
 
 
 def fallback_allows(
@@ -130,24 +148,25 @@ def _find(
     around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home)
     entries = (*policy.allowlist, *learned)
     found = [(segment, (*hazards(segment), *changeable(segment, facts))) for segment in facts.segments]
-    by = tuple(None if risks else _satisfied_by(segment, entries, policy, around) for segment, risks in found)
+    listed = tuple(None if risks else admitting(segment, entries, around) for segment, risks in found)
+    by = tuple(
+        None if risks else _satisfied_by(segment, entry, policy)
+        for (segment, risks), entry in zip(found, listed, strict=True)
+    )
     every = (*environment_hazards(env), *(hazard for _, risks in found for hazard in risks))
     missing = tuple(
         segment
         for (segment, risks), admitted in zip(found, by, strict=True)
         if not risks and admitted is None
     )
-    return _Finding(by, every, missing)
+    return _Finding(by, every, missing, listed)
 
 
-def _satisfied_by(
-    segment: Segment, entries: Sequence[AllowlistEntry], policy: ExecPolicy, around: Circumstances
-) -> str | None:
+def _satisfied_by(segment: Segment, entry: AllowlistEntry | None, policy: ExecPolicy) -> str | None:
     if not segment.words:
         return "assignment"
     if segment.builtin:
         return "builtin" if harmless(segment) else None
-    entry = admitting(segment, entries, around)
     if entry is not None:
         return f"allowlist:{entry.pattern}"
     bins = (policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
@@ -209,9 +228,8 @@ def _allowlist(
         decisions.append(_strict_inline(policy))
     if policy.ask is AskMode.ALWAYS and decisions[0].effect is not Effect.DENY:
         decisions.append(_always(policy))
-    return ExecJudgement(
-        tuple(decisions), finding.satisfied_by, _offer(policy, finding, placement, decisions)
-    )
+    always = _offer(policy, finding, placement, decisions)
+    return ExecJudgement(tuple(decisions), finding.satisfied_by, always, finding.entries)
 
 
 def _listed(facts: CommandFacts, policy: ExecPolicy, finding: _Finding) -> Decision:

@@ -28,10 +28,11 @@ OPERATOR_VERBS: Final = word_list(
     """
 )
 _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending history show policy")
-_VERB_IN_TEXT: Final = re.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
+_VERB_IN_TEXT: Final = re2.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
 _HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
+_SEPARATOR: Final = re.compile(r"[=:@,]")
 _GLOBS: Final = frozenset("*?[{")
 _CACHE = 1024
 
@@ -47,7 +48,8 @@ def denied(facts: CommandFacts, policy: ExecPolicy) -> Decision | None:
     return next((d for d in (_by_operator(facts, pattern) for pattern in policy.deny) if d), None)
 
 
-def _text_denied(text: str, policy: ExecPolicy) -> Decision | None:
+def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
+    text = asked.encode("utf-8", "replace").decode("utf-8")  # halves of characters cannot be searched
     for path in policy.protected_paths:
         if _mentions(text, path) or _STATE_VARIABLE.search(text):
             return _state(path)
@@ -83,7 +85,7 @@ def _reaches(text: str, path: str, cwd: str | None, home: str) -> bool:
 def _pieces(text: str) -> Iterator[str]:
     """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or a short option."""
     yield text
-    yield from re.split(r"[=:@,]", text)[1:]
+    yield from _SEPARATOR.split(text)[1:]
     if text[:1] == "-" and "/" in text:
         yield text[text.index("/") :]
 
@@ -91,11 +93,11 @@ def _pieces(text: str) -> Iterator[str]:
 def _names(piece: str, path: str, cwd: str | None, home: str) -> bool:
     if not piece:
         return False
-    expanded = _HOME_VARIABLE.sub(lambda _: home, piece) if home else piece
+    expanded = _HOME_VARIABLE.sub(lambda _: home, piece) if home and piece[0] in "~$" else piece
     if not expanded.startswith("/") and cwd is None:
         return False
     full = posixpath.normpath(posixpath.join(cwd or "/", expanded))
-    return _is_below(full, path) or (bool(_GLOBS & set(piece)) and _glob_reaches(full, path))
+    return _is_below(full, path) or (not _GLOBS.isdisjoint(piece) and _glob_reaches(full, path))
 
 
 def _glob_reaches(pattern: str, path: str) -> bool:
@@ -106,7 +108,7 @@ def _glob_reaches(pattern: str, path: str) -> bool:
 
 
 def _is_below(place: str, path: str) -> bool:
-    return place == path or place.startswith(path.rstrip("/") + "/")
+    return place.startswith(path) and (place == path or place.startswith(path.rstrip("/") + "/"))
 
 
 def _mentions(text: str, path: str) -> bool:
@@ -126,9 +128,16 @@ def _is_operator_verb(segment: Segment) -> bool:
     if _OWN in names(segment) and _asks_verb(arguments[1:]):
         return True
     for index, argument in enumerate(arguments):
-        if posixpath.basename(argument) == _OWN and _asks_verb(arguments[index + 1 :]) and _carries(segment):
+        if (
+            _OWN in argument
+            and posixpath.basename(argument) == _OWN
+            and _asks_verb(arguments[index + 1 :])
+            and _carries(segment)
+        ):
             return True
-    return inline_code(segment) and any(_VERB_IN_TEXT.search(argument) for argument in arguments)
+    return any(_OWN in argument and _VERB_IN_TEXT.search(argument) for argument in arguments) and inline_code(
+        segment
+    )
 
 
 def _carries(segment: Segment) -> bool:

@@ -9,6 +9,8 @@ from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import Placement, Segment
 from core.shell import render
 from core.shell.inline_code import inline_code, reads_program_from_stdin
+from core.shell.names import names
+from core.shell.programs import SHELLS
 
 _PLACES = {
     Placement.SANDBOX: "in the sandbox",
@@ -32,16 +34,32 @@ def offer(unsatisfied: Iterable[Segment], agent: str, placement: Placement) -> A
 
 
 def _why_not(segment: Segment) -> str | None:
-    if segment.executable is None:
-        name = segment.words[0].value if segment.words else "an assignment"
+    executable = segment.executable
+    name = segment.words[0].value if segment.words else "an assignment"
+    if executable is None:
         return f"`{name}` is not a program file that could be remembered"
+    if not executable.trusted and executable.identity.sha256 is None:
+        return f"`{name}` could be changed by others and cannot be pinned"
+    return _why_not_again(segment, name)
+
+
+def _why_not_again(segment: Segment, name: str) -> str | None:
+    """Say why the same words could mean something else next time."""
     if not segment.literal:
         return "words that are not literal are never remembered"
+    if _is_file_in_shell_line(segment):
+        return f"`{name}` is a file, named inside a shell line by a path that depends on where it runs"
     if reads_program_from_stdin(segment):
-        return f"`{segment.words[0].value}` reads its program from its input, which can be anything next time"
-    if not segment.executable.trusted and segment.executable.identity.sha256 is None:
-        return f"`{segment.words[0].value}` could be changed by others and cannot be pinned"
+        return f"`{name}` reads its program from its input, which can be anything next time"
+    if names(segment) & SHELLS and inline_code(segment):
+        return "a shell line that could not be looked into is never remembered"
     return None
+
+
+def _is_file_in_shell_line(segment: Segment) -> bool:
+    name = segment.words[0].value
+    in_shell = any(through.endswith("-c") for through in segment.through)
+    return in_shell and "/" in name and not name.startswith("/")
 
 
 def _entry(segment: Segment, agent: str, placement: Placement) -> AllowlistEntry:

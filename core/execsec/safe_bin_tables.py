@@ -13,6 +13,7 @@ class Operand(Enum):
     FILE = "file"
     TEXT = "text"
     FILTER = "filter"
+    WORD = "word"  # a text that cannot be taken for a path
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from core.model.command import Segment
 from core.shell.names import names
 from core.shell.programs import CARRIERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
 
-# A filter that reads the environment, or loads other code.
+# A filter that reads the environment, or loads other code. A variable's name may stand apart from its `$`.
 _FORBIDDEN_FILTER: Final = re.compile(
-    r"\b(?:env|input_filename|include|import|modulemeta|get_search_list|input_line_number)\b|\$ENV|\$__prog"
+    r"\b(?:env|ENV|input_filename|include|import|modulemeta|get_search_list|input_line_number|__prog\w*)\b"
 )
+_PATH_LIKE: Final = re.compile(r"/|^\.|^~|[*?\[]")
 _NEVER: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING
 _COMMON: Final = frozenset(("--help", "--version"))
 _NUMBER: Final = re.compile(r"-\d+")
@@ -48,21 +49,34 @@ def _table(name: str, profile: SafeBinProfile | None) -> SafeBin | None:
     builtin = SAFE_BINS.get(name)
     if profile is None:
         return builtin
-    flags = frozenset(profile.allowed_flags) - frozenset(profile.denied_flags)
-    valued = frozenset(profile.allowed_value_flags) - frozenset(profile.denied_flags)
-    if builtin is None:
-        kind = Operand.TEXT if profile.max_positional else Operand.FILE
-        return SafeBin(flags, valued, profile.max_positional, kind, abbreviates=False, stdin_dash=False)
-    most = min(profile.max_positional, builtin.operands)
-    # A profile narrows what is built in; an option that the table does not know stays out.
+    return _own(profile) if builtin is None else _narrowed(builtin, profile)
+
+
+def _own(profile: SafeBinProfile) -> SafeBin:
+    """Make a table for a program of the operator's; what its operands are is not known, so none is a path."""
+    denied = frozenset(profile.denied_flags)
+    kind = Operand.WORD if profile.max_positional else Operand.FILE
+    flags, valued = frozenset(profile.allowed_flags) - denied, frozenset(profile.allowed_value_flags) - denied
+    return SafeBin(flags, valued, profile.max_positional, kind, abbreviates=False, stdin_dash=False)
+
+
+def _narrowed(table: SafeBin, profile: SafeBinProfile) -> SafeBin:
+    """Take out of a table what the profile leaves out; what the table does not know stays out."""
+    denied = frozenset(profile.denied_flags)
+    flags, optional, valued = table.flags - denied, table.optional - denied, table.valued - denied
+    if profile.allowed_flags:
+        flags, optional = flags & set(profile.allowed_flags), optional & set(profile.allowed_flags)
+    if profile.allowed_value_flags:
+        valued &= set(profile.allowed_value_flags)
+    stated = "max_positional" in profile.model_fields_set
+    gone = (table.flags | table.optional | table.valued) - flags - optional - valued
     return replace(
-        builtin,
-        flags=(builtin.flags & flags if profile.allowed_flags else builtin.flags)
-        - frozenset(profile.denied_flags),
-        valued=builtin.valued & valued
-        if profile.allowed_value_flags
-        else builtin.valued - set(profile.denied_flags),
-        operands=most,
+        table,
+        flags=flags,
+        optional=optional,
+        valued=valued,
+        others=table.others | gone,
+        operands=min(profile.max_positional, table.operands) if stated else table.operands,
     )
 
 
@@ -81,6 +95,8 @@ def _reads_only_input(arguments: tuple[str, ...], table: SafeBin) -> bool:
 
 
 def _fits(operand: str, table: SafeBin) -> bool:
+    if table.kind is Operand.WORD:
+        return not _PATH_LIKE.search(operand)
     return table.kind is Operand.TEXT or not _FORBIDDEN_FILTER.search(operand)
 
 

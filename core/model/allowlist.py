@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.model.command import Placement
+from core.model.principal import Reviewer
+from core.model.tightening import DocumentSettings
+
+LEARNED = "learned"
+ADDED = "added"
+IMPORTED = "exec-approvals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +20,8 @@ class AllowlistEntry:
     `pattern` is a path glob (`*` and `?` stop at `/`, `**` crosses). A learned entry has `real_path`: then
     `pattern` is the literal path used, and both must match again. `args` means exactly these arguments,
     `arg_pattern` an RE2 expression that must match the whole canonical argument string. `agent` None means
-    every agent. `source` is the configuration path, or `learned`.
+    every agent. `source` is the configuration path, or for a kept entry how it came: `learned`, `added` or
+    `exec-approvals`; `id` is set where it is kept, and is no part of what the entry says.
     """
 
     pattern: str
@@ -24,12 +31,54 @@ class AllowlistEntry:
     real_path: str | None = None
     sha256: str | None = None
     agent: str | None = None
-    source: str = "learned"
+    source: str = LEARNED
+    id: str | None = field(default=None, compare=False)
 
     @property
     def learned(self) -> bool:
-        """Whether "always" left this entry."""
+        """Whether it names the very file that "always" was said about."""
         return self.real_path is not None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEntry:
+    """An entry of the store: who left it, when (epoch ms), on which request, and how it was last used."""
+
+    id: str
+    entry: AllowlistEntry
+    given_by: Reviewer | None
+    given_at: int
+    request_id: str | None = None
+    last_used_at: int | None = None
+    last_command: str | None = None
+    last_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecApprovals:
+    """All that is kept beside the configuration, as of one moment; `revision` grows with every change."""
+
+    revision: int = 0
+    settings: DocumentSettings = field(default_factory=DocumentSettings)
+    entries: tuple[KeptEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AllowlistEdit:
+    """What to change at once: ids to forget, then entries to keep, then settings (None leaves them)."""
+
+    remove: tuple[str, ...] = ()
+    put: tuple[KeptEntry, ...] = ()
+    settings: DocumentSettings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryUse:
+    """One use of a kept entry: the command it admitted, and the file that this ran."""
+
+    id: str
+    command: str
+    path: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ class ToolCall:
     """A tool name with arguments, from an authenticated agent in one of its sessions.
 
     `cwd` is what relative paths in `args` start from; absolute, or None for the session's workspace.
+    `security` and `ask` are modes of `tools.exec` that the agent asks for; they only make it stricter.
     """
 
     tool: str
@@ -43,6 +44,8 @@ class ToolCall:
     args: Mapping[str, Any] = field(default_factory=dict)
     elevated: str | None = None
     cwd: str | None = None
+    security: str | None = None
+    ask: str | None = None
 
     @property
     def agent(self) -> str:

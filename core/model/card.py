@@ -25,7 +25,8 @@ class Card:
     `placement` reads "sandbox (bubblewrap)" or "HOST". `always` says in words what Always would remember;
     where it is empty, `always_why` says why there is nothing to remember and the button is not offered.
     `durations` (ms) are the times for which it can be allowed; `denies_always` tells of "deny always".
-    `decided` is None while it waits, else who and what in words; `decided_at` is when.
+    `decided` is None while it waits, else who and what in words; `decided_at` is when. `progress` tells,
+    where several people must say yes, how many have, and who said what; it is empty elsewhere.
     """
 
     request_id: str
@@ -49,6 +50,7 @@ class Card:
     decided: str | None = None
     decided_at: int | None = None
     outcome: CardOutcome | None = None
+    progress: str = ""
 
     @property
     def short_id(self) -> str:

@@ -136,9 +136,12 @@ class CommandFacts:
         """Whether the whole line was understood."""
         return not self.refused and bool(self.segments)
 
-    def to_json(self, satisfied_by: tuple[str | None, ...] = ()) -> dict[str, Any]:
-        """Give the `facts` of `explain`."""
+    def to_json(
+        self, satisfied_by: tuple[str | None, ...] = (), sources: tuple[str | None, ...] = ()
+    ) -> dict[str, Any]:
+        """Give the `facts` of `explain`; `sources` tells where the entry that admits a segment is written."""
         by = (*satisfied_by, *([None] * len(self.segments)))
+        written = (*sources, *([None] * len(self.segments)))
         return {
             "analysable": self.analysable,
             "refused": [
@@ -151,6 +154,7 @@ class CommandFacts:
                     "executable": segment.executable.path if segment.executable else None,
                     "through": list(segment.through),
                     "satisfiedBy": by[index],
+                    "source": written[index],
                 }
                 for index, segment in enumerate(self.segments)
             ],

@@ -14,6 +14,7 @@ class NoticeKind(StrEnum):
     ASKED_ELSEWHERE = "asked-elsewhere"
     FINISHED = "finished"
     CHANNEL = "channel"
+    REMINDER = "reminder"
 
 
 @dataclass(frozen=True, slots=True)

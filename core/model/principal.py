@@ -29,11 +29,15 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """A person who decides: channel, the platform's stable id, and a name to show."""
+    """A person who decides: channel, the platform's stable id, and a name to show.
+
+    `person` is what the configuration calls whoever has this id (`people`), None where it calls nobody so.
+    """
 
     channel: str
     id: str
     name: str
+    person: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.channel}:{self.id})"
+        return f"{self.person or self.name} ({self.channel}:{self.id})"

@@ -15,6 +15,8 @@ from core.model.plan import Binding
 from core.model.principal import PeerCredentials, Reviewer
 from core.model.standing import DenyRule, StandingPermission
 
+MIN_PREFIX = 8  # of an id, as people give it
+
 
 class RequestKind(StrEnum):
     """`RUN` runs here after a yes; `ASK` only answers, its asker runs the call itself or later by id."""
@@ -62,12 +64,26 @@ class Answer(StrEnum):
 class Review:
     """One person's answer to one request, identified by its full id.
 
-    `for_ms` goes with `ALLOW_FOR`, and `max_uses` may go with it.
+    `for_ms` goes with `ALLOW_FOR`, and `max_uses` may go with it. `places` are those of the reviewer's
+    channel whose terms hold for it, the narrowest of them; none where a login or the command line gave it.
     """
 
     request_id: str
     answer: Answer
     reviewer: Reviewer
+    reason: str | None = None
+    for_ms: int | None = None
+    max_uses: int | None = None
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GivenReview:
+    """An answer as kept with its request, whether or not it settled it; `at` is in epoch ms."""
+
+    answer: Answer
+    reviewer: Reviewer
+    at: int
     reason: str | None = None
     for_ms: int | None = None
     max_uses: int | None = None
@@ -127,7 +143,8 @@ class Request:
     `verdict` is `Verdict.to_json()` as decided at admission. `cwd` is where it runs. `deadline` ends the
     window for answers, and for an approved request the window in which its asker must come for it.
     `outcome` holds what a run left (`Outcome` keys), or why it failed. `permission` is the id of the standing
-    permission under which it was allowed.
+    permission under which it was allowed. `reviews` are all answers that were taken, in order; so many
+    different people as `required` must say yes.
     """
 
     id: str
@@ -151,6 +168,8 @@ class Request:
     peer: PeerCredentials | None = None
     copies: tuple[Copy, ...] = ()
     permission: str | None = None
+    required: int = 1
+    reviews: tuple[GivenReview, ...] = ()
 
     @property
     def short_id(self) -> str:
@@ -227,7 +246,8 @@ class Change:
     `insert` adds a request. `expect` lists the states in which `request` may be replaced; the change is
     refused (not an error) when the kept state is none of them. `consume_grant` refuses likewise when the
     grant is gone, used, or expired at that time (epoch ms), and an inserted request with a `permission` when
-    that has ended or is used up; otherwise it is used once.
+    that has ended or is used up; otherwise it is used once. `review` is the last of the request's reviews,
+    and the change is refused when another answer has taken its place in their order.
     """
 
     request: Request
@@ -238,6 +258,7 @@ class Change:
     learn: AlwaysOffer | None = None
     permit: StandingPermission | None = None
     forbid: DenyRule | None = None
+    review: GivenReview | None = None
     events: tuple[AuditEvent, ...] = ()
     messages: tuple[OutboxMessage, ...] = ()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from core.model.allowlist import AllowlistEntry
 from core.model.principal import Reviewer
+from core.model.tightening import NOTHING_TIGHTER, Tightening
 
 SHORTEST_MS = 10_000
 LONGEST_MS = 30 * 86_400_000
@@ -51,7 +52,8 @@ class DenyRule:
 class Remembered:
     """All that earlier answers mean for one decision; nothing, where nothing is kept.
 
-    `seen_before` tells that a person approved exactly this binding for this agent.
+    `seen_before` tells that a person approved exactly this binding for this agent. `tightening` is what
+    exec-approvals.json states for the agent.
     """
 
     learned: tuple[AllowlistEntry, ...] = ()
@@ -59,3 +61,4 @@ class Remembered:
     permission: StandingPermission | None = None
     seen_before: bool = False
     locked: bool = False
+    tightening: Tightening = NOTHING_TIGHTER

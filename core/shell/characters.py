@@ -8,7 +8,8 @@ from typing import Final
 
 from core.model.command import Refusal
 
-_PLAIN: Final = re.compile(r"[\t\n\x20-\x7e]*")
+_PLAIN: Final = re.compile(r"[\t\n\x20-\x7e]*+")
+_BLANKS: Final = re.compile(r"[\t\n]++")
 _CONSTRUCTS: Final[dict[str, tuple[str, str]]] = {
     "Cc": ("control-character", "a control character"),
     "Cf": ("invisible-character", "an invisible or direction-changing character"),
@@ -20,8 +21,9 @@ _CONSTRUCTS: Final[dict[str, tuple[str, str]]] = {
     "Zp": ("misleading-space", "a paragraph separator that bash does not take for one"),
 }
 # Letters and marks by category that show nothing.
-_INVISIBLE: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800")
-_VARIATION: Final = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x180B, 0x180F))
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef\u180b-\u180f]"
+)
 
 HARD: Final = frozenset(construct for construct, _ in _CONSTRUCTS.values()) | {
     "nul-byte",
@@ -32,14 +34,13 @@ HARD: Final = frozenset(construct for construct, _ in _CONSTRUCTS.values()) | {
 
 def forbidden_character(text: str) -> Refusal | None:
     """Return the first forbidden character as a refusal; position in characters."""
-    if _PLAIN.fullmatch(text):
+    if _PLAIN.fullmatch(text) or (_BLANKS.sub("", text).isprintable() and not _UNSEEN.search(text)):
         return None
-    for index in range(len(text)):
-        found = _why(text[index])
+    for index, char in enumerate(text):
+        found = None if char.isprintable() and not _UNSEEN.match(char) else _why(char)
         if found:
             construct, words = found
-            code = f"U+{ord(text[index]):04X}"
-            return Refusal(construct, index, f"character {index + 1} ({code}) is {words}")
+            return Refusal(construct, index, f"character {index + 1} (U+{ord(char):04X}) is {words}")
     return None
 
 
@@ -48,6 +49,6 @@ def _why(char: str) -> tuple[str, str] | None:
         return None
     if char == "\0":
         return "nul-byte", "a NUL, where every program would stop reading"
-    if char in _INVISIBLE or any(low <= ord(char) <= high for low, high in _VARIATION):
+    if _UNSEEN.match(char):
         return _CONSTRUCTS["Cf"]
     return _CONSTRUCTS.get(unicodedata.category(char))

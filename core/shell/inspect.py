@@ -8,22 +8,26 @@ from typing import Final
 from core.model.call import CommandText
 from core.model.command import CommandFacts, Refusal, Word
 from core.ports import Resolver
-from core.shell.assemble import MAX_COMMANDS, MAX_WORDS
+from core.shell.assemble import MAX_COMMANDS, MAX_WORDS, SimpleCommand
 from core.shell.characters import forbidden_character
 from core.shell.inline_code import inline_code
-from core.shell.parse import parse
+from core.shell.parse import Parse
+from core.shell.parse import parse as parse_here
 from core.shell.render import quote
 from core.shell.resolve import Analysis, Rendered
 from core.shell.scan import Refused
 
 MAX_LENGTH: Final = 64 * 1024
+MAX_SCRIPTS: Final = 16
 
 
-def inspect(command: CommandText, *, cwd: str, path: Sequence[str], resolver: Resolver) -> CommandFacts:
+def inspect(
+    command: CommandText, *, cwd: str, path: Sequence[str], resolver: Resolver, parse: Parse = parse_here
+) -> CommandFacts:
     """Find out what a command would run; what is not plainly understood is refused, never guessed."""
     text = command.line if command.line is not None else " ".join(quote(word) for word in command.argv)
     try:
-        rendered = _analyse(command, text, cwd, Analysis(path, resolver))
+        rendered = _analyse(command, text, cwd, Analysis(path, resolver, _Counting(parse)))
     except Refused as refused:
         return CommandFacts(text=text, canonical=text, refused=(refused.refusal,))
     except RecursionError:
@@ -44,15 +48,31 @@ def _analyse(command: CommandText, text: str, cwd: str, analysis: Analysis) -> R
     found = forbidden_character(text)
     if found:
         raise Refused(found.construct, found.position, found.reason)
-    rendered = _resolved(command, cwd, analysis)
-    if len(rendered.segments) > MAX_COMMANDS:
-        raise Refused("too-many-commands", 0, f"more than {MAX_COMMANDS} commands")
-    return rendered
+    return _resolved(command, cwd, analysis)
+
+
+class _Counting:
+    """Counts the commands of a line with those in the lines that its shells are given."""
+
+    def __init__(self, parse: Parse) -> None:
+        self._parse = parse
+        self._count = 0
+        self._scripts = 0
+
+    def __call__(self, text: str) -> tuple[SimpleCommand, ...]:
+        self._scripts += 1
+        if self._scripts > MAX_SCRIPTS + 1:
+            raise Refused("too-many-shells", 0, f"more than {MAX_SCRIPTS} shells are given scripts in it")
+        commands = self._parse(text)
+        self._count += len(commands)
+        if self._count > MAX_COMMANDS:
+            raise Refused("too-many-commands", 0, f"more than {MAX_COMMANDS} commands")
+        return commands
 
 
 def _resolved(command: CommandText, cwd: str, analysis: Analysis) -> Rendered:
     if command.line is not None:
-        return analysis.line(parse(command.line), cwd)
+        return analysis.line(analysis.parse(command.line), cwd)
     if not command.argv or not command.argv[0]:
         raise Refused("empty", 0, "there is no command in it")
     if len(command.argv) > MAX_WORDS:

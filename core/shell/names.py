@@ -32,10 +32,14 @@ def names(segment: Segment) -> frozenset[str]:
     """Give every name that the segment's program goes by: as typed, as found, and behind links."""
     if not segment.words:
         return frozenset()
-    typed = variants(segment.words[0].value)
     executable = segment.executable
     if executable is None:
-        return typed
-    used = typed | variants(executable.path)
-    real = variants(executable.real_path)
+        return variants(segment.words[0].value)
+    return _names(segment.words[0].value, executable.path, executable.real_path)
+
+
+@lru_cache(maxsize=4096)
+def _names(typed: str, path: str, real_path: str) -> frozenset[str]:
+    used = variants(typed) | variants(path)
+    real = variants(real_path)
     return used if real & MULTI_CALL and not used & MULTI_CALL else used | real

@@ -13,7 +13,7 @@ from core.shell import render
 from core.shell.assemble import SimpleCommand
 from core.shell.builtins import BUILTINS, harmless
 from core.shell.names import variants
-from core.shell.parse import parse
+from core.shell.parse import Parse
 from core.shell.programs import POSIX_SHELLS
 from core.shell.scan import Refused
 from core.shell.wrappers import shell_script, unwrap
@@ -33,9 +33,10 @@ class Rendered:
 class Analysis:
     """Resolves one command; holds what stays the same throughout."""
 
-    def __init__(self, path: Sequence[str], resolver: Resolver) -> None:
+    def __init__(self, path: Sequence[str], resolver: Resolver, parse: Parse) -> None:
         self._path = tuple(path)
         self._resolver = resolver
+        self.parse = parse
 
     def line(self, commands: Sequence[SimpleCommand], cwd: str | None, depth: int = 0) -> Rendered:
         """Resolve the commands of a line in order, each where the ones before it left the shell."""
@@ -65,6 +66,8 @@ class Analysis:
 
     def _simple(self, command: SimpleCommand, cwd: str | None, depth: int) -> Rendered:
         rendered = self._body(command, cwd, depth)
+        if not command.assignments and not command.redirections:
+            return rendered
         text = render.command(command.assignments, rendered.text, command.redirections)
         extra = tuple(command.assignments)
         redirections = tuple(command.redirections)
@@ -116,7 +119,7 @@ class Analysis:
             return None
         name = posixpath.basename(executable.path)
         try:
-            inner = self.line(parse(script.value), cwd, depth + 1)
+            inner = self.line(self.parse(script.value), cwd, depth + 1)
         except Refused as refused:
             found = refused.refusal
             raise Refused(found.construct, found.position, f"inside `{name} -c`: {found.reason}") from refused
@@ -205,7 +208,7 @@ def _is_system(executable: Executable) -> bool:
 
 
 def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:
-    return (*segments[:-1], replace(segments[-1], operator=operator))
+    return (*segments[:-1], replace(segments[-1], operator=operator)) if operator else segments
 
 
 def _carried(

@@ -47,6 +47,8 @@ _REDIRECTION: Final = re.compile(r"&>>|&>|<<<|<<-?|<>|<&|<\(|<|>>|>\||>&|>\(|>")
 _PARAMETER: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|\?)")
 _DESCRIPTOR_NAME: Final = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\}")
 _TEST: Final = re.compile(r"\[\[?(?=[ \t\n|&;()<>]|\Z)")
+# Between words a continued line is as good as a blank; one that goes on with the next command misleads.
+_JOINED: Final = re.compile(r"(?<= )\\\n(?=[ \t]*+[^ \t;\n])")
 _NULL: Final = "/dev/null"
 
 _REFUSED_REDIRECTIONS: Final[dict[str, tuple[str, str]]] = {
@@ -89,8 +91,9 @@ class _Scanner:
         if char in " \t":
             self._at += 1
         elif char == "#":
-            end = self._text.find("\n", self._at)
-            self._at = end if end >= 0 else len(self._text)
+            self._comment()
+        elif _JOINED.match(self._text, self._at):
+            self._at += len("\\\n")
         elif char in "()":
             self._parenthesis()
         elif char in "<>" or self._text.startswith("&>", self._at):
@@ -99,6 +102,12 @@ class _Scanner:
             self._operator()
         else:
             self._word_token()
+
+    def _comment(self) -> None:
+        if self._text[self._at - 1 : self._at] in {";", "&", "|"}:
+            self._refuse("comment", "a comment right behind an operator is read in more ways than one")
+        end = self._text.find("\n", self._at)
+        self._at = end if end >= 0 else len(self._text)
 
     def _operator(self) -> None:
         match = _OPERATOR.match(self._text, self._at)
@@ -110,6 +119,8 @@ class _Scanner:
 
     def _parenthesis(self) -> NoReturn:
         if self._text[self._at] == ")":
+            if any(token.word and token.word.source == "case" for token in self._tokens):
+                self._refuse("compound-command", "`case` begins a compound command, which is not judged")
             self._refuse("syntax", "a closing parenthesis that nothing opened")
         if self._text.startswith("((", self._at):
             self._refuse("arithmetic", "arithmetic can run commands in subscripts")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.benchmarks import (
+    analysis,
     client_start,
     deciding,
     press,
@@ -20,6 +21,7 @@ from tests.benchmarks.figures import Figure, report, table
 RESULT = Path(__file__).parents[2] / "bench" / "latest.json"
 PARTS = {
     "start of the client": client_start.measure,
+    "analysis of commands": analysis.measure,
     "decisions and the store": deciding.measure,
     "which tools": tool_policy.measure,
     "a press on Telegram": press.measure,

@@ -9,7 +9,8 @@ from core.config import NoticeSettings
 from core.model.call import ToolCall
 from core.model.notice import NoticeKind
 from core.model.outcome import Status
-from tests.core_system import MAIN, Noting, exec_call
+from core.model.request import Answer, Review
+from tests.core_system import ALICE, MAIN, Noting, exec_call
 
 
 async def security(system):
@@ -57,3 +58,19 @@ async def test_an_alarm_takes_the_place_of_the_denial_notice_and_names_the_comma
     assert "sayso unlock" in notice.text
     (plain,) = notices_for(change, NoticeSettings(security=False))
     assert plain.kind is NoticeKind.DENIED
+
+
+async def test_an_owners_tool_is_refused_again_when_it_would_run(make_system):
+    owner = {
+        "tools": {"profile": "coding", "ask": {"tools": ["cron"]}},
+        "agents": {"byId": {"main": {"owner": True}}},
+    }
+    call = ToolCall("cron", MAIN, args={"at": "noon"})
+    before = make_system(owner)
+    asked = await before.gate.ask(call, None)
+    assert asked.status is Status.PENDING
+    await before.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE))
+    after = make_system({**owner, "agents": {"byId": {"main": {"owner": False}}}})
+    outcome = await after.gate.run_approved(call, asked.request_id, Noting())
+    assert outcome.status is Status.DENIED
+    assert [event.kind for event in await security(after)] == ["security.owner-only"]

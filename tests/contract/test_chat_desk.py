@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.stores.sqlite import open_store
-from core.approvals.conversation import Conversation, Switches
+from core.approvals.conversation import MOST_RECORDED, Conversation, Switches
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
 from core.approvals.service import Approvals
@@ -249,3 +249,12 @@ async def test_a_login_still_decides_for_the_operator(chat, make_request):
     request = await chat.ask(make_request())
     review = Review(request.id, Answer.DENY, Reviewer("web", "operator", "operator"))
     assert (await chat.desk.review(review)).accepted
+
+
+async def test_one_outsider_cannot_flood_the_record(chat):
+    typed = Typed(MALLORY, "-100", "/approve deadbeef", direct=False)
+    replies = [await chat.desk.typed(typed) for _ in range(MOST_RECORDED + 20)]
+    assert len({reply.text for reply in replies}) == 1
+    assert len(await chat.security()) == MOST_RECORDED
+    await chat.desk.typed(Typed(BOB, "-100", "/sayso lock", direct=False))
+    assert len(await chat.security()) == MOST_RECORDED + 1

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
 from adapters.stores.sqlite import open_store
-from core.approvals.deadlines import Deadlines
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
 from core.approvals.service import Approvals
@@ -124,28 +122,3 @@ async def test_after_a_restart_with_a_wall_clock_put_back_the_window_is_not_long
     assert await state_after_a_look(again, kept, asked.id) is State.WAITING
     clock.advance(1)
     assert await state_after_a_look(again, kept, asked.id) is State.EXPIRED
-
-
-def test_what_is_settled_is_followed_no_longer(make_request, clock):
-    deadlines = Deadlines(clock)
-    request = make_request()
-    deadlines.note(request)
-    deadlines.note(replace(request, state=State.DENIED))
-    clock.advance(DAY)
-    assert deadlines.due() == []
-
-
-def test_what_is_due_is_given_once_and_again_when_that_is_wanted(make_request, clock):
-    deadlines = Deadlines(clock)
-    request = make_request()
-    deadlines.note(request)
-    assert deadlines.next_in_s(15) == 15
-    clock.advance(119_000)
-    assert deadlines.next_in_s(15) == pytest.approx(1)
-    clock.advance(1_000)
-    assert deadlines.due() == [request.id]
-    assert deadlines.due() == []
-    deadlines.again(request.id, 1)
-    assert deadlines.due() == []
-    clock.advance(1_000)
-    assert deadlines.due() == [request.id]

@@ -10,14 +10,22 @@ import pytest
 from core.approvals.invitations import (
     KEPT_MS,
     MOST_KEPT,
-    MOST_SENDERS,
-    MOST_TRIES,
     MOST_WAITING,
     OPEN_MS,
-    TRIES_WINDOW_S,
 )
 from core.approvals.notices import security_notice
-from core.approvals.pairing import CLAIMED, LOCKED, NOT_IN_PUBLIC, REFUSED, SENT_TWICE, TOO_MANY, Pairing
+from core.approvals.pairing import (
+    CLAIMED,
+    LOCKED,
+    MOST_TRIES,
+    NOT_IN_PUBLIC,
+    REFUSED,
+    SENT_TWICE,
+    TOO_MANY,
+    TRIES_WINDOW_S,
+    Pairing,
+)
+from core.approvals.tries import MOST_SENDERS
 from core.config import ExecApprovals, NoticeSettings
 from core.errors import RequestError, StoreError
 from core.model.chat import Sender, Typed

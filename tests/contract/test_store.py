@@ -1,6 +1,7 @@
 """What every Store keeps and promises.
 
-That is: RequestStore, StandingStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore and LockStore.
+That is: RequestStore, StandingStore, SessionStore, AllowlistStore, CredentialStore, OutboxStore, AuditStore
+and LockStore.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from core.audit import GENESIS, verify
 from core.errors import StoreError
-from core.model.allowlist import AllowlistEntry, AlwaysOffer
+from core.model.allowlist import AllowlistEdit, AllowlistEntry, AlwaysOffer, EntryUse, KeptEntry
 from core.model.call import CommandText, ToolCall
 from core.model.command import Placement
 from core.model.decision import Obligation
@@ -36,6 +37,7 @@ from core.model.request import (
     State,
 )
 from core.model.session import SessionKey
+from core.model.tightening import AgentLimits, DocumentSettings, Stated
 
 EVENT = AuditEvent(5, "request.created", "main", "r", {"x": 1})
 PERSON = Reviewer("web", "operator", "Ada")
@@ -330,13 +332,71 @@ async def test_a_refused_change_teaches_nothing(store, new_request):
     assert await store.learned("main") == ()
 
 
-async def test_noting_a_use_changes_no_entry(store, new_request):
+async def kept_by_entry(store):
+    return {each.entry: each for each in (await store.exec_approvals()).entries}
+
+
+async def test_noting_a_use_changes_no_entry_and_no_revision(store, new_request):
     odd = replace(LS, pattern="/opt/\udcff/x")
     await keep(store, new_request(), learn=AlwaysOffer((LS, odd)))
-    await store.record_use(LS.pattern, "main", "/usr/bin/ls -l", 7_000)
-    await store.record_use(odd.pattern, "main", "/opt/\udcff/x", 7_000)
-    await store.record_use("/no/such", "main", "x", 7_000)
+    before, ids = (
+        await store.exec_approvals(),
+        {entry: each.id for entry, each in (await kept_by_entry(store)).items()},
+    )
+    uses = (EntryUse(ids[odd], "/opt/\udcff/x", "/opt/\udcff/y"), EntryUse("no-such", "x", "/x"))
+    await store.record_uses(uses, 7_000)
     assert await store.learned("main") == (LS, odd)
+    after = await store.exec_approvals()
+    assert after.revision == before.revision
+    used = (await kept_by_entry(store))[odd]
+    assert (used.last_used_at, used.last_command, used.last_path) == (
+        7_000,
+        "/opt/\\udcff/x",
+        "/opt/\udcff/y",
+    )
+    assert (await kept_by_entry(store))[LS].last_used_at is None
+
+
+async def test_a_learned_entry_says_who_left_it_when_and_on_which_request(store, new_request):
+    by = Reviewer("telegram", "1", "ann")
+    request = new_request(resolution=Resolution("allow-always", 5_000, by))
+    await keep(store, request, learn=AlwaysOffer((LS,)))
+    learned = (await kept_by_entry(store))[LS]
+    assert (learned.given_by, learned.given_at, learned.request_id) == (by, 5_000, request.id)
+    assert [entry.id for entry in await store.learned("main")] == [learned.id]
+
+
+ADDED = KeptEntry("added-0001", AllowlistEntry("/usr/bin/rg", agent=None, source="added"), None, 9_000)
+
+
+async def test_an_edit_counts_only_on_what_was_read(store, new_request):
+    first = await store.exec_approvals()
+    assert await store.edit_allowlist(first.revision, AllowlistEdit(put=(ADDED,)), EVENT)
+    assert not await store.edit_allowlist(first.revision, AllowlistEdit(remove=(ADDED.id,)), EVENT)
+    assert await store.learned("main") == (ADDED.entry,)
+    await keep(store, new_request(), learn=AlwaysOffer((LS,)))
+    second = await store.exec_approvals()
+    assert second.revision > first.revision
+    settings = DocumentSettings(AgentLimits(ask="always"), {"main": AgentLimits(security="deny")})
+    edit = AllowlistEdit((ADDED.id,), settings=settings)
+    assert await store.edit_allowlist(second.revision, edit, EVENT)
+    third = await store.exec_approvals()
+    assert third.settings == settings
+    assert [each.entry for each in third.entries] == [LS]
+    tightening = (await store.remembered("main", "b", 1)).tightening
+    assert tightening.security == Stated("deny", "exec-approvals.json agents.main.security")
+    assert tightening.ask == Stated("always", "exec-approvals.json defaults.ask")
+    assert tightening.ask_fallback is None
+
+
+async def test_an_edit_that_keeps_what_is_there_already_changes_nothing_at_all(store):
+    state = await store.exec_approvals()
+    assert await store.edit_allowlist(state.revision, AllowlistEdit(put=(ADDED,)), EVENT)
+    state, told = await store.exec_approvals(), len(await record(store))
+    again = AllowlistEdit((ADDED.id,), (ADDED, replace(ADDED, id="added-0002")))
+    assert not await store.edit_allowlist(state.revision, again, EVENT)
+    assert await store.exec_approvals() == state
+    assert len(await record(store)) == told
 
 
 # Credentials
@@ -709,3 +769,10 @@ async def test_any_request_comes_back_exactly(store, request):
     plain = {"obligations": frozenset()}
     assert repr(replace(back, **plain)) == repr(replace(request, **plain))
     assert set(request.always.entries) <= {e for a in ("main", "other-1") for e in await store.learned(a)}
+
+
+async def test_the_deepest_depth_of_a_session_is_kept(store):
+    assert await store.deepest("agent:main:sub:1", 2, 10) == 2
+    assert await store.deepest("agent:main:sub:1", 1, 20) == 2
+    assert await store.deepest("agent:main:sub:1", 3, 30) == 3
+    assert await store.deepest("agent:main:main", 0, 40) == 0

@@ -6,8 +6,8 @@ import pytest
 
 from core.model.call import ToolCall
 from core.model.outcome import Status
-from core.model.request import Answer, Review
-from tests.core_system import ALICE, MAIN
+from core.model.request import Answer, Review, State
+from tests.core_system import ALICE, MAIN, Noting
 
 
 def rules(tmp_path, **tools):
@@ -85,6 +85,25 @@ async def test_sayso_own_state_cannot_be_read_whatever_the_rules(make_system, tm
     assert outcome.status is Status.DENIED
 
 
+async def test_a_file_outside_the_allowed_tree_is_not_taken_in_by_a_patch_or_as_a_picture(make_system, files):
+    gate = make_system(rules(files)).gate
+    for outside, status in (("/etc/hostname", Status.DENIED), (files / "notes", Status.ALLOWED)):
+        text = f"*** Update File: {outside}\n*** Move to: {files}/x\n@@\n-a\n+b"
+        patch = {"input": f"*** Begin Patch\n{text}\n*** End Patch"}
+        assert (await gate.ask(ToolCall("apply_patch", MAIN, args=patch), None)).status is status
+        picture = {"prompt": "draw", "image": str(outside)}
+        assert (await gate.ask(ToolCall("image_generate", MAIN, args=picture), None)).status is status
+
+
+async def test_nothing_is_typed_into_a_running_command(make_system, files):
+    gate = make_system(rules(files)).gate
+    typed = {"action": "submit", "sessionId": "a", "data": "rm -rf /"}
+    outcome = await gate.ask(ToolCall("process", MAIN, args=typed), None)
+    assert (outcome.status, outcome.decision["rule"]) == (Status.DENIED, "process.input")
+    looked = await gate.ask(ToolCall("process", MAIN, args={"action": "poll", "sessionId": "a"}), None)
+    assert looked.status is Status.ALLOWED
+
+
 async def test_an_address_inside_is_not_fetched_and_one_that_is_listed_is_on_terms(make_system):
     def fetching(url):
         return ToolCall("WebFetch", MAIN, args={"url": url, "prompt": "what is it"})
@@ -97,3 +116,25 @@ async def test_an_address_inside_is_not_fetched_and_one_that_is_listed_is_on_ter
     kinds = [term["kind"] for term in outcome.decision["constraints"]]
     assert kinds == ["connect-to", "judge-redirects", "max-response-bytes"]
     assert (await opened.gate.ask(fetching("http://127.0.0.2/"), None)).status is Status.DENIED
+
+
+async def test_an_answer_that_a_client_has_taken_is_over_and_not_left_to_expire(make_system, files):
+    system = make_system(rules(files, ask={"tools": ["write"]}))
+    allowed = await system.gate.ask(reading(files / "notes"), None)
+    assert (await system.store.request(allowed.request_id)).state is State.USED
+    call = ToolCall("write", MAIN, args={"path": str(files / "new"), "content": "x"})
+    asked = await system.gate.ask(call, None)
+    await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE))
+    taken = await system.gate.wait("main", asked.request_id, Noting())
+    assert taken.status is Status.ALLOWED
+    assert (await system.store.request(asked.request_id)).state is State.USED
+    assert (await system.gate.ask(call, None)).status is Status.PENDING
+
+
+async def test_a_permission_for_a_tool_call_is_used_up_like_any_other(make_system, files):
+    system = make_system(rules(files, ask={"tools": ["read"]}))
+    asked = await system.gate.ask(reading(files / "notes"), None)
+    review = Review(asked.request_id, Answer.ALLOW_FOR, ALICE, for_ms=60_000, max_uses=1)
+    await system.console.resolve(review)
+    assert (await system.gate.ask(reading(files / "notes"), None)).status is Status.ALLOWED
+    assert (await system.gate.ask(reading(files / "notes"), None)).status is Status.PENDING

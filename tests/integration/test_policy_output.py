@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,29 @@ def test_each_layer_of_a_decision_tells_its_rule_and_where_that_is_written(polic
         "placement.sandbox, written: sandboxing.mode\n",
     ):
         assert told in out, out
+
+
+def test_each_part_tells_what_admits_it_where_that_is_written_and_what_it_goes_through(policy, capsys):
+    with Path(policy).open("a", encoding="utf-8") as file:
+        file.write("    exec: {allowlist: [{pattern: /usr/bin/git, args: [--version]}]}\n")
+    assert (
+        main(["explain", "--config", policy, "-c", "bash -c 'git --version' && echo done && git push"]) == 0
+    )
+    out = capsys.readouterr().out
+    for told in (
+        "bash -c: /usr/bin/git: admitted by allowlist:/usr/bin/git, agents.main.exec.allowlist[0]",
+        f" ({policy}:10)\n",
+        " echo: admitted by builtin\n",
+        " /usr/bin/git: on no list\n",
+        "always     exactly `git push` in the sandbox\n",
+    ):
+        assert told in out, out
+
+
+def test_what_was_refused_is_named_with_its_place(policy, capsys):
+    assert main(["explain", "--config", policy, "-c", "rg x > out"]) == 0
+    out = capsys.readouterr().out
+    assert "refused    redirection at character 6: " in out, out
 
 
 def test_each_tool_that_is_out_tells_why_by_which_step_and_where_that_is_written(policy, capsys):

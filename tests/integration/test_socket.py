@@ -131,6 +131,18 @@ async def test_a_line_over_a_mebibyte_is_told_its_limit(site):
     assert "1048576" in (await peer.answer(None))["error"]["message"]
 
 
+async def test_a_reason_of_ten_megabytes_is_told_the_limit_and_decides_nothing(site):
+    peer = await site.operator()
+    head = b'{"jsonrpc":"2.0","id":5,"method":"exec.approval.resolve","params":{"id":"12345678",'
+    peer.send(head + b'"decision":"deny","reason":"' + b"x" * 10_000_000 + b'"}}\n')
+    assert "1048576" in (await peer.answer(None))["error"]["message"]
+    just_fits = await peer.call(
+        "exec.approval.resolve", id="12345678", decision="deny", reason="x" * 1_000_000
+    )
+    assert just_fits["error"]["data"] == {"field": "reason"}
+    assert "result" in await peer.call("exec.approval.list")
+
+
 async def test_a_call_may_arrive_in_pieces(site):
     peer = await site.agent()
     line = b'{"jsonrpc":"2.0","id":5,"method":"exec.run","params":{"command":"exit 4"}}\n'
@@ -285,7 +297,34 @@ async def test_the_operator_is_recorded_by_uid_and_login_name(site):
     assert (reviewer.id, reviewer.name) == (str(os.getuid()), pwd.getpwuid(os.getuid()).pw_name)
 
 
-@pytest.mark.parametrize("method", ["exec.approvals.get", "exec.approvals.node.set", "session.elevated.set"])
+@pytest.mark.parametrize("method", ["exec.approvals.node.get", "exec.approvals.node.set"])
+async def test_documents_of_nodes_are_not_there_as_there_are_no_nodes(site, method):
+    answer = await (await site.operator()).call(method, nodeId="build-1")
+    assert answer["error"]["code"] == -32004
+    assert "there are no nodes" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "exec.approvals.get",
+        "exec.approvals.set",
+        "exec.approvals.node.get",
+        "allowlist.add",
+        "allowlist.list",
+    ],
+)
+async def test_an_agent_neither_reads_nor_changes_the_allowlist(site, method):
+    answer = await (await site.agent()).call(method)
+    assert answer["error"]["code"] == -32002
+
+
+async def test_a_document_is_set_only_with_the_hash_of_the_one_that_was_read(site):
+    answer = await (await site.operator()).call("exec.approvals.set", document={"version": 1})
+    assert answer["error"]["data"]["field"] == "baseHash"
+
+
+@pytest.mark.parametrize("method", ["session.elevated.set"])
 async def test_methods_of_later_versions_say_so(site, method):
     answer = await (await site.operator()).call(method)
     assert answer["error"]["code"] == -32004

@@ -12,21 +12,23 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import uuid
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from adapters.stores.codec import request_row
-from adapters.stores.opening import migrations
+from adapters.stores.codec import entry_text, request_row
 from adapters.stores.sqlite import open_store
 from core.audit import verify
 from core.errors import StartError, StoreError
+from core.model.allowlist import AllowlistEntry
 from core.model.request import AuditEvent, State
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
+SCHEMA = sum(file.name.endswith(".sql") for file in files("adapters.stores").joinpath("schema").iterdir())
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ async def test_writing_is_synced_and_foreign_keys_are_on(tmp_path):
 
 async def test_the_schema_version_is_noted(database):
     connection = sqlite3.connect(database)
-    assert connection.execute("PRAGMA user_version").fetchone() == (len(migrations()),)
+    assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
     connection.close()
 
 
@@ -173,10 +175,10 @@ async def test_a_journal_whose_database_is_gone_is_not_deleted(tmp_path):
 
 async def test_a_database_of_a_newer_version_is_refused(database):
     connection = sqlite3.connect(database)
-    connection.execute("PRAGMA user_version = 7")
+    connection.execute(f"PRAGMA user_version = {SCHEMA + 5}")
     connection.close()
     words = await refusal(database)
-    assert f"newer Sayso (schema 7; this one knows {len(migrations())})" in words
+    assert f"newer Sayso (schema {SCHEMA + 5}; this one knows {SCHEMA})" in words
     assert "Install that version again" in words
 
 
@@ -288,9 +290,18 @@ async def test_a_database_of_the_first_schema_keeps_its_requests_copies_and_mess
         "INSERT INTO outbox (channel, kind, request_id, due_at, attempts) VALUES ('web', 'update', ?, 1, 2)",
         (row["id"],),
     )
+    entry = AllowlistEntry("/usr/bin/ls", real_path="/usr/bin/ls", agent="main")
+    connection.execute(
+        "INSERT INTO allowlist (entry, pattern, agent, request_id, last_used_at, last_command)"
+        " VALUES (?, x'2f', 'main', ?, 7, 'ls')",
+        (entry_text(entry), row["id"]),
+    )
     connection.commit()
     connection.close()
     async with open_store(path) as store:
+        (learned,) = (await store.exec_approvals()).entries
+        assert (learned.entry, learned.request_id, learned.last_used_at) == (entry, row["id"], 7)
+        assert uuid.UUID(learned.id).version == 4
         assert (await store.request(row["id"])).canonical == make_request().canonical
         assert [(kept.copy.channel, kept.ref) for kept in await store.copies(row["id"])] == [("web", "ref")]
         assert [message.attempts for message in await store.due("web", 9, 9)] == [2]

@@ -40,7 +40,7 @@ class ChatMemory:
         self.presses.append(press)
         return await self._answer()
 
-    async def card(self, _request_id: str) -> Card | None:
+    async def card(self, _request_id: str, _at: object = None) -> Card | None:
         return self.stands
 
     async def typed(self, typed: Typed) -> Reply | None:

@@ -355,8 +355,9 @@ async def test_only_the_few_static_files_are_served(stranger, name) -> None:
 # What is asked
 
 
-async def test_a_form_that_is_too_large_is_refused(visitor, desk, card) -> None:
-    response, _ = await visitor.post(decide(card), visitor.form(reason="x" * 20_000))
+@pytest.mark.parametrize("length", [20_000, 900_000])
+async def test_a_form_that_is_too_large_is_refused(visitor, desk, card, length) -> None:
+    response, _ = await visitor.post(decide(card), visitor.form(reason="x" * length))
     assert response.status == 413
     assert desk.reviews == []
 

@@ -37,6 +37,7 @@ _KINDS = {
     NoticeKind.ASKED_ELSEWHERE: "❓ Asked elsewhere",
     NoticeKind.FINISHED: "🏁 Finished",
     NoticeKind.CHANNEL: "🔌 Channel",
+    NoticeKind.REMINDER: "⏰ Still open",
 }
 
 
@@ -125,6 +126,8 @@ def _head(text: Text, card: Card) -> None:
 def _facts(card: Card) -> Iterator[tuple[str, str, int]]:
     yield "Where", _where(card), 300
     yield "Session", card.session, 150
+    if card.progress:
+        yield "Answers", card.progress, 400
     yield "Why", card.reason, 350
     yield "Rule", f"{card.rule}, written in {card.written}", 250
     if card.env:

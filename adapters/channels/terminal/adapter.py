@@ -8,7 +8,14 @@ from typing import TextIO
 
 from adapters.channels.terminal.answers import HELP, Asked, Said, Unclear, not_offered, read_line
 from adapters.channels.terminal.printer import Printer
-from adapters.channels.terminal.render import Style, card_text, decided_text, list_text, outcome_text
+from adapters.channels.terminal.render import (
+    Style,
+    card_text,
+    decided_text,
+    list_text,
+    outcome_text,
+    progress_text,
+)
 from core.display import safe
 from core.errors import SaysoError, StartError
 from core.model.card import Card
@@ -71,9 +78,11 @@ class TerminalChannel:
         """Print a card, or count it where an older one is being asked about."""
         if self._silent or not card.waits:
             return card.request_id
-        known = card.request_id in self._waiting
+        known = self._waiting.get(card.request_id)
         self._waiting[card.request_id] = card
-        if known:
+        if known is not None:
+            if card.progress != known.progress:
+                self._say(progress_text(card, self._style))
             return card.request_id
         if len(self._waiting) == 1:
             self._show(card)
@@ -216,6 +225,8 @@ class TerminalChannel:
         self._say(safe(answer.text))
         if answer.card is not None and not answer.card.waits:
             self._forget(card.request_id)
+        elif answer.card is not None and card.request_id in self._waiting:
+            self._waiting[card.request_id] = answer.card
 
     def _settled(self, card: Card) -> bool:
         printed = self._printed.get(card.request_id)

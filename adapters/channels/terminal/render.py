@@ -45,6 +45,11 @@ def card_text(card: Card, now: int, more: int, style: Style) -> str:
     return "\n".join(lines)
 
 
+def progress_text(card: Card, style: Style) -> str:
+    """Say in one line who has answered a question that needs several people."""
+    return style.paint(DIM, f"· {card.short_id} ") + safe(card.progress)
+
+
 def decided_text(card: Card, style: Style) -> str:
     """Say in one line how a request ended that was decided elsewhere."""
     said = safe(card.decided or f"is {card.state.value} now")
@@ -75,6 +80,8 @@ def _facts(card: Card, now: int) -> Iterator[tuple[str, str]]:
     yield "because", f"{card.reason} (rule {card.rule}, written in {card.written})"
     for name, value in card.env:
         yield "env", f"{name}={value}"
+    if card.progress:
+        yield "answers", card.progress
     if card.offers_always:
         yield "always", f"would let {card.agent} run, without asking again: {', '.join(card.always)}"
     else:

@@ -1,18 +1,26 @@
 -- Requests leave when they are old; what answers left standing outlives the request that it came from, so it
 -- names the request without referring to it.
 CREATE TABLE allowlist_standing (
-    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq          INTEGER PRIMARY KEY AUTOINCREMENT,
+    id           TEXT    NOT NULL UNIQUE,
     entry        TEXT    NOT NULL UNIQUE,
-    pattern      BLOB    NOT NULL,
     agent        TEXT,
-    request_id   TEXT    NOT NULL,
+    given_by     TEXT,
+    given_at     INTEGER NOT NULL,
+    request_id   TEXT,
     last_used_at INTEGER,
-    last_command TEXT
+    last_command TEXT,
+    last_path    BLOB
 ) STRICT;
-INSERT INTO allowlist_standing SELECT id, entry, pattern, agent, request_id, last_used_at, last_command FROM allowlist;
+INSERT INTO allowlist_standing SELECT seq, id, entry, agent, given_by, given_at, request_id, last_used_at,
+    last_command, last_path FROM allowlist;
 DROP TABLE allowlist;
 ALTER TABLE allowlist_standing RENAME TO allowlist;
-CREATE INDEX allowlist_by_pattern ON allowlist (pattern);
+CREATE INDEX allowlist_by_agent ON allowlist (agent);
+CREATE TRIGGER allowlist_grows AFTER INSERT ON allowlist
+BEGIN UPDATE exec_approvals SET revision = revision + 1; END;
+CREATE TRIGGER allowlist_shrinks AFTER DELETE ON allowlist
+BEGIN UPDATE exec_approvals SET revision = revision + 1; END;
 
 CREATE TABLE permissions_standing (
     request_id TEXT    PRIMARY KEY,

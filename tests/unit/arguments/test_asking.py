@@ -82,5 +82,5 @@ def test_web_tools_are_judged_by_their_own_rules(yard):
 
 
 def test_a_call_that_no_rule_concerns_gets_no_decision(yard):
-    judgement = judge(yard, "sessions_list", {"path": "/etc/shadow"}, {"read": {"deny": ["**"]}})
+    judgement = judge(yard, "sessions_list", {"query": "/etc/shadow"}, {"read": {"deny": ["**"]}})
     assert (judgement.decisions, judgement.constraints) == ((), ())

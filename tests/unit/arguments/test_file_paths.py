@@ -267,6 +267,11 @@ def test_a_tilde_is_the_home_and_without_one_it_is_refused(yard):
         {"path": "a", "content": {"path": "b"}},
         {"path": "a", "indentation": {"from": ["b"]}},
         {"path": "a", "Path": "b"},
+        {"path": "a", "operation": {"path": "/etc/x"}},
+        {"path": "a", "operation": "/etc/x"},
+        {"path": "a", "content": [{"path": "/etc/x"}]},
+        {"path": "a", "content": ["/etc/x"]},
+        {"path": "a", "description": [{"path": "/etc/x"}]},
     ],
 )
 @pytest.mark.parametrize("tool", ["read", "write", "edit"])
@@ -340,6 +345,39 @@ def test_what_may_not_be_read_may_not_be_edited(yard):
     assert yard.rule("apply_patch", {"input": remove}, rules) == ALLOWED
 
 
+def test_what_an_edit_or_a_move_reads_must_be_admitted_by_the_whole_read_rule(yard, below):
+    yard.file("etc/passwd", "x" * 11)
+    yard.file("work/f", "x" * 11)
+    update = "*** Begin Patch\n*** Update File: {}\n@@\n-a\n+b\n*** End Patch"
+    moving = "*** Begin Patch\n*** Update File: {}\n*** Move to: taken\n@@\n-a\n+b\n*** End Patch"
+    renaming = "diff --git a/{0} b/taken\nrename from {0}\nrename to taken"
+    calls = [("edit", {"path": "{}", "oldText": "a", "newText": "b"})]
+    calls += [("apply_patch", {"input": text}) for text in (update, moving)]
+    for tool, args in calls:
+        near, far = (
+            {name: text.replace("{}", path) for name, text in args.items()}
+            for path in ("f", below("etc/passwd"))
+        )
+        rules = {"read": {"allow": ["./**"]}}
+        assert yard.rule(tool, far, rules) == MISSED
+        assert yard.rule(tool, near, rules) == "none"
+        assert yard.rule(tool, far, rules | {"write": {"allow": ["/**"]}}) == MISSED
+        assert yard.rule(tool, near, rules | {"write": {"allow": ["/**"]}}) == ALLOWED
+        assert yard.rule(tool, near, {"read": {"maxSizeBytes": 10}}) == LARGE
+        assert yard.rule(tool, near, {"read": {"maxSizeBytes": 11}}) == "none"
+    assert yard.rule("apply_patch", {"input": renaming.format("f")}, {"read": {"allow": ["./g"]}}) == MISSED
+    new = {"path": below("etc/new"), "content": "x"}
+    assert yard.rule("write", new, {"read": {"allow": ["./**"]}}) == "none"
+
+
+def test_an_edit_keeps_to_the_smaller_of_both_sizes(yard):
+    yard.file("work/f")
+    sizes = {"read": {"maxSizeBytes": 7}, "write": {"maxSizeBytes": 9}}
+    for tool, most in (("edit", 7), ("write", 9), ("read", 7)):
+        terms = {each.kind: each.to_json() for each in yard.judge(tool, {"path": "f"}, sizes).constraints}
+        assert terms["max-size-bytes"]["bytes"] == most
+
+
 def test_every_path_of_a_patch_must_be_admitted_both_ends_of_a_move_too(yard):
     move = "*** Update File: a\n*** Move to: {to}\n@@\n-a\n+b\n"
     text = f"*** Begin Patch\n{move}*** Add File: c\n+x\n*** End Patch"
@@ -362,6 +400,38 @@ def test_sizes_are_checked_where_they_are_known(yard):
     assert yard.rule("write", {"path": "n", "content": "é" * 5}, {"write": {"maxSizeBytes": 10}}) == "none"
     assert yard.rule("edit", {"path": "f"}, {"write": {"maxSizeBytes": 10}}) == LARGE
     assert yard.rule("write", {"path": "f", "content": "x"}, {"write": {"maxSizeBytes": 10}}) == "none"
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "size"),
+    [
+        ("edit", {"path": "f", "old_string": "x", "new_string": "y" * 40}, 40),
+        ("edit", {"path": "f", "edits": [{"newText": "y" * 30}, {"newText": "é" * 5}]}, 40),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Add File: n\n+123456789\n+\n*** End Patch"}, 11),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Update File: f\n@@\n-x\n+é\n*** End Patch"}, 3),
+        (
+            "apply_patch",
+            {"input": "*** Begin Patch\n*** Update File: f\n*** Move to: n\n@@\n-x\n+é\n*** End Patch"},
+            3,
+        ),
+        ("apply_patch", {"input": "--- a/f\n+++ b/f\n@@ -1 +1,2 @@\n x\n+12\n@@ -5 +6 @@\n-a\n+b"}, 5),
+    ],
+)
+def test_what_an_edit_or_a_patch_brings_counts_as_size(yard, tool, args, size):
+    yard.file("work/f", "x")
+    assert yard.rule(tool, args, {"write": {"maxSizeBytes": size - 1}}) == LARGE
+    assert yard.rule(tool, args, {"write": {"maxSizeBytes": size}}) == "none"
+    judgement = yard.judge(tool, args, {"write": {"maxSizeBytes": size - 1}})
+    assert f"the call brings {size} bytes" in judgement.decisions[-1].reason
+
+
+@pytest.mark.parametrize("edits", [5, [5], {"a": 5}, [None]])
+def test_edits_without_any_text_bring_nothing(yard, edits):
+    yard.file("work/f", "x")
+    assert yard.rule("edit", {"path": "f", "edits": edits}, {"write": {"maxSizeBytes": 1}}) in {
+        "none",
+        UNCLEAR,
+    }
 
 
 def test_devices_pipes_sockets_and_directories_are_no_files(yard, below):
@@ -449,7 +519,71 @@ def test_a_search_needs_all_that_is_below_it(yard, below):
     assert yard.rule("Grep", {"pattern": "x", "path": "src/f"}, {"read": {"allow": ["./src/*"]}}) == ALLOWED
 
 
-@pytest.mark.parametrize("pattern", ["../*", "/etc/*", "~/*", "a/{..,b}/*", None])
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("image", {"image": "f", "prompt": ["/etc/shadow"]}),
+        ("image", {"image": "f", "images": [{"path": "/etc/shadow"}]}),
+        ("image", {"image": "f", "operation": {"path": "/etc/shadow"}}),
+        ("Grep", {"pattern": "x", "glob": [{"path": "/etc/shadow"}]}),
+        ("Grep", {"pattern": ["x", "/etc/shadow"]}),
+        ("Grep", {"pattern": "x", "operation": {"path": "/etc/shadow"}}),
+        ("apply_patch", {"operation": {"type": "delete_file", "path": "f"}, "description": ["/etc/shadow"]}),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Delete File: f\n*** End Patch", "type": ["/etc/x"]}),
+    ],
+)
+def test_words_are_text_or_they_could_hold_paths(yard, tool, args):
+    yard.file("work/f")
+    assert yard.rule(tool, args) == UNCLEAR
+
+
+def test_a_search_takes_its_globs_as_text_or_as_texts(yard):
+    yard.file("work/f")
+    for globs in ("*.py", ["*.py", "*.md"]):
+        assert yard.rule("Grep", {"pattern": "x", "glob": globs, "ignore": globs}) == "none"
+
+
+@pytest.mark.parametrize(
+    ("rule", "denied"), [("**/x", True), ("*.pem", True), ("{root}/out/**", False), ("{root}/out/x", False)]
+)
+def test_a_rule_that_names_no_directory_refuses_searches_and_says_how_out(yard, rule, denied):
+    yard.file("work/src/f")
+    rules = {"read": {"deny": [rule.format(root=yard.root)]}}
+    judgement = yard.judge("Grep", {"pattern": "a", "path": "src"}, rules)
+    assert [decision.rule for decision in judgement.decisions] == ([DENIED] if denied else [])
+    assert all("search a narrower path" in decision.reason for decision in judgement.decisions)
+    assert all("let the rule name its directories" in decision.reason for decision in judgement.decisions)
+    assert yard.rule("Grep", {"pattern": "a", "path": "src/f"}, rules) == "none"
+
+
+@pytest.mark.parametrize(
+    "pattern", ["**/*.py", "*.{ts,tsx}", "src/{a-b,c_d}/*", ".github/**", ".*rc", "*/[ab]*", "a.?", "{a}"]
+)
+def test_a_glob_that_stays_in_its_directory_is_taken(yard, pattern):
+    yard.file("work/f")
+    for rules in ({}, {"read": {"deny": ["/etc/ssh/**"], "allow": ["./**"]}}):
+        assert yard.rule("Glob", {"pattern": pattern}, rules) == (ALLOWED if rules else "none")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("../*", "/etc/*", "~/*", "a/{..,b}/*", None),
+        *(
+            ".{.,}/ssh/*",
+            "{/etc/a,x}",
+            "{~,x}/a",
+            ".{a,.}/x",
+            "{a..c}",
+            "{a,{.,}.}/x",
+            "{a,}/x",
+            "}{",
+            "{,a}",
+        ),
+        *("@(.).", "+(.)/x", "!(a)/x", "?(.)./x", "*(.)/x", "a/@(..|b)/x", "\\.\\./x", ".\\./x"),
+        *(".*/x", ".?/x", "a/.[.]/x", "[.][.]/x", "[.]./x", "[!a][!a]/x"),
+    ],
+)
 def test_a_glob_that_leads_out_of_its_directory_is_refused(yard, pattern):
     assert yard.rule("Glob", {"pattern": pattern}) == UNCLEAR
     assert yard.rule("read", {"pattern": pattern}) == UNCLEAR

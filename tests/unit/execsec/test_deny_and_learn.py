@@ -165,6 +165,16 @@ def test_a_chain_saves_only_what_is_not_admitted_yet_and_each_once() -> None:
     )
     assert words("bash -lc 'whoami'") == ("any `whoami` command in the sandbox",)
     assert words("nice whoami") == ("any `whoami` command in the sandbox",)
+    assert words("timeout 5 nice -n 3 whoami") == ("any `whoami` command in the sandbox",)
+    assert words("env A=1 bash -c 'whoami && ls'") == (
+        "any `whoami` command in the sandbox",
+        "any `ls` command in the sandbox",
+    )
+    assert words("whoami || ls | whoami; ls & whoami") == words("whoami; ls")
+    assert words("git push; git push; git pull") == (
+        "exactly `git push` in the sandbox",
+        "exactly `git pull` in the sandbox",
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,6 +200,25 @@ def test_a_chain_saves_only_what_is_not_admitted_yet_and_each_once() -> None:
         "ls; sudo ls",
         "cp x run.sh; ./run.sh",
         "command rg",
+        "bash -lc './run.sh'",
+        "bash -c 'tools/rg x'",
+        "sh -c 'rg x; ./run.sh'",
+        "bash -s run.sh",
+        "bash -c 'rg x; rg $X'",
+        "sudo whoami",
+        "doas whoami",
+        "sh -c 'echo blocked; $0' touch",
+        'sh -c "exec \'$0\' \\"$1\\"" touch x',
+        'sh -c \'"$0"\n"$1"\' touch x',
+        "nohup -x rg",
+        "find . -exec rg {} +",
+        "parallel rg",
+        "ssh host rg",
+        "source run.sh",
+        ". ./run.sh",
+        "rg x & rg $X",
+        "PATH=/tmp rg x",
+        "env LD_PRELOAD=x rg",
     ],
 )
 def test_never_remembered_means_nothing_is_offered_and_it_says_why(line: str) -> None:

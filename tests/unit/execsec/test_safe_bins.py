@@ -68,6 +68,20 @@ SAFE = [
     "jq --arg x y '.a == $x'",
     "jq -c --indent 2 .",
     "jq --argjson n 1 '.[$n]'",
+    "jq '.environment'",
+    "jq '.a.imports'",
+    "jq -nr '[.a]'",
+    "wc -l -",
+    "wc -- -",
+    "tail -n+2 -",
+    "sort --key=1,1 --num",
+    "sort -t '$' -k2",
+    "uniq -- -",
+    "cut -d '*' -f1",
+    "grep -e '~'",
+    "grep -vc -m1 -e 'x y'",
+    "grep --incl='*.c' -e x",
+    "grep --after-context=2 --regex x",
 ]
 
 UNSAFE = [
@@ -158,6 +172,44 @@ UNSAFE = [
     "jq . file",
     "jq --args . a",
     "jq '$__prog_args'",
+    "jq '$ ENV.PATH'",
+    "jq '$\n#x\nENV'",
+    "jq '$ __prog_args'",
+    "jq '.[$ENV]'",
+    "jq '@text \"\\(env)\"'",
+    "jq '. as {a: $x} | $x | env'",
+    "jq modulemeta",
+    "jq get_search_list",
+    "jq . -- x",
+    "jq --stream-errors .",
+    "sort -c x",
+    "sort --files0 f",
+    "sort +1",
+    "sort --debug",
+    "sort --batch-size=2",
+    "sort --parallel=9 x",
+    "sort -- x",
+    "uniq --group=append x",
+    "uniq -f1 -- x",
+    "wc -- x",
+    "wc --fi=x",
+    "cut -d : -f1 ./x",
+    "cut -f1 -- -x",
+    "head -c5 -- x",
+    "head -n5 - x",
+    "tail --retry x",
+    "tail -s1 -f",
+    "tail -5f",
+    "grep -e x -- /etc/passwd",
+    "grep -ex -f /etc/passwd",
+    "grep --fi=x -e a",
+    "grep --rec -e a",
+    "grep -e a --dir=recurse",
+    "grep -D read -e a",
+    "grep --exclude-f=x -e a",
+    "grep --regexp",
+    "grep -Ee",
+    "grep -X x -e a",
     "jq --ra .",
 ]
 
@@ -223,6 +275,28 @@ def test_a_profile_never_widens_what_is_built_in() -> None:
     assert effect("sort -o x", **options) == "deny"
     assert effect("sort --compress-program=sh", **options) == "deny"
     assert effect("sort x", **options) == "deny"
+
+
+def test_a_profile_that_counts_no_operands_leaves_those_of_the_table() -> None:
+    options = {"ask": "off", "safeBins": ALL, "safeBinProfiles": {"jq": {"deniedFlags": ["-r"]}}}
+    assert effect("jq .", **options) == "allow"
+    assert effect("jq -r .", **options) == "deny"
+    options["safeBinProfiles"] = {"jq": {"maxPositional": 0}}
+    assert effect("jq .", **options) == "deny"
+
+
+def test_a_profile_denies_options_with_a_value_that_may_be_left_out_too() -> None:
+    options = {"ask": "off", "safeBins": ALL, "safeBinProfiles": {"grep": {"deniedFlags": ["--color"]}}}
+    assert effect("grep --colour=never -e x", **options) == "allow"
+    assert effect("grep --color=never -e x", **options) == "deny"
+    assert effect("grep --col=never -e x", **options) == "deny"
+
+
+@pytest.mark.parametrize("operand", ["/etc/passwd", "./x", ".env", "'~/x'", "a/b", "'*'"])
+def test_an_operand_that_could_be_a_path_fails_where_nothing_is_known_of_the_program(operand: str) -> None:
+    options = {"ask": "off", "safeBins": ["rev2"], "safeBinProfiles": {"rev2": {"maxPositional": 1}}}
+    assert effect("rev2 word", **options) == "allow"
+    assert effect(f"rev2 {operand}", **options) == "deny"
 
 
 def test_a_program_of_the_operators_own_needs_a_profile() -> None:

@@ -40,7 +40,7 @@ def test_a_name_is_one_safe_component_below_the_root(key: SessionKey, scope: Sco
 
 
 def test_the_root_for_root_lies_where_another_account_can_get() -> None:
-    assert default_root("/home/op/.sayso", is_root=False) == "/home/op/.sayso/workspaces"
+    assert default_root("/home/op/.sayso", is_root=False) == "/home/op/.sayso-workspaces"
     one = default_root("/root/.sayso", is_root=True)
     assert one.startswith("/var/lib/sayso/")
     assert one.endswith("/workspaces")

@@ -1,59 +1,148 @@
-"""Plain lines are split without the grammar; here it is asked all the same."""
+"""Plain lines are split without the grammar; here the scanner and the grammar are asked all the same."""
 
 from __future__ import annotations
-
-import string
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.shell.builtins import BUILTINS, RESERVED
-from core.shell.parse import _PLAIN, _confirm, parse
+from core.shell.parse import parse, parse_by_grammar, parse_plain
+from core.shell.plain import MAX_PLAIN, plain_tokens
 from core.shell.scan import Refused, scan
 
-_WORDS = st.one_of(
-    st.sampled_from(sorted({*BUILTINS, *RESERVED, "coproc", "A=b", "A+=b", "1", "-", "%1", ",", "2", "in"})),
-    st.text(string.ascii_letters + string.digits + "_./:@%+,=-", min_size=1, max_size=6),
+_PARTS = st.one_of(
+    st.sampled_from(
+        [
+            *sorted(
+                {*BUILTINS, *RESERVED, "A=b", "A+=b", "A=", "a.b=c", "in", "{}", "HEAD~3", "a=~", "~", "-"}
+            ),
+            *("'", '"', "'a b'", '"c d"', '"!"', "'\n'", '"it\'s"', "'\"'", '"\\"', "'\\'", '"$"', "'é'"),
+            *(
+                "|",
+                "||",
+                "&",
+                "&&",
+                ";",
+                ";;",
+                "\n",
+                "|&",
+                "&>",
+                "2>&1",
+                ">&2",
+                "1>&2",
+                "2>/dev/null",
+                ">/dev/null",
+            ),
+            *("&>/dev/null", "</dev/null", "1>/dev/null", "2>", "3>/dev/null", "12>/dev/null", "1", "2", "3"),
+            *(
+                "*",
+                "?",
+                "*.py",
+                "[a]",
+                "\\;",
+                "\\\n",
+                "$X",
+                "#",
+                "a#b",
+                "!",
+                "(",
+                ")",
+                "`",
+                "é",
+                "^",
+                "%1",
+                ",",
+                "@",
+            ),
+        ]
+    ),
+    st.text("ab1_./:@%+,^=~{}*?-", min_size=1, max_size=5),
 )
-_BLANKS = st.sampled_from([" ", " ", "   "])
-_LINES = st.lists(st.tuples(_WORDS, _BLANKS), min_size=1, max_size=6).map(
-    lambda parts: "".join(word + blank for word, blank in parts).strip()
+_SEPARATORS = st.sampled_from([" ", " ", " ", "", "  ", "\t"])
+_LINES = st.lists(st.tuples(_PARTS, _SEPARATORS), min_size=1, max_size=8).map(
+    lambda parts: "".join(part + separator for part, separator in parts)
 )
 
 
 @given(_LINES)
-@settings(max_examples=1500, deadline=None)
-def test_the_grammar_agrees_with_every_plain_line_that_is_accepted(line):
-    if not _PLAIN.fullmatch(line):
+@settings(max_examples=3000, deadline=None)
+def test_a_plain_line_has_the_tokens_that_the_scanner_finds_and_the_grammar_confirms(line):
+    tokens = plain_tokens(line)
+    if tokens is None:
         return
+    assert tokens == scan(line)
     try:
-        commands = parse(line)
+        commands = parse_plain(line)
     except Refused:
         return
-    _confirm(line, scan(line))
-    assert [word.value for command in commands for word in command.words] == line.split()
+    assert parse_by_grammar(line) == commands
+
+
+def _read(parsing, line):
+    try:
+        return parsing(line)
+    except Refused as refused:
+        return refused.refusal
+
+
+@given(_LINES)
+@settings(max_examples=500, deadline=None)
+def test_a_line_gets_the_same_answer_on_either_way(line):
+    assert _read(parse, line) == _read(parse_by_grammar, line)
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        *(f"echo a{char}b" for char in "'\"\\$`(){}[]*?~!#&|;<>\n\t^\r\0\v\f\x7f\u00a0é"),
-        " echo a",
-        "echo a ",
-        "echo a\n",
-        "A=b",
-        "A=b make",
-        "A+=b make",
-        "",
-        "ls | wc",
+        "git status",
+        "git commit -m 'Fix the parser' && git push",
+        'rg "a b" src/*.py | wc -l',
+        "A=1 make -j4 test 2>&1 | tail -20",
+        "find . -name '*.py' | xargs -I{} wc -l {}",
+        "git diff HEAD~3 --stat; ls\nls >/dev/null &",
+        'echo \'é "x" $HOME \\\' "it\'s!"',
+    ],
+)
+def test_everyday_lines_are_plain(line):
+    assert parse_plain(line) == parse_by_grammar(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(f"echo a{char}b" for char in "'\"\\$`(){}[]#!<>\r\0\v\f\x7f\u00a0é"),
+        *(f'echo "a{char}b"' for char in '"\\$`'),
+        "echo ~",
+        "echo a=~/x",
+        "echo a:~/x",
+        "echo #",
+        "echo a;#b",
+        "echo {a,b}",
+        "echo 3>/dev/null",
+        "echo a>/dev/null",
+        "echo 2>/dev/null2",
+        "echo 2>/dev/null'x'",
+        "echo >/dev/nul?",
+        "echo |& cat",
+        "echo &>x",
+        "echo ;; x",
+        "echo x \\\n y",
+        "[ -f x ]",
+        "echo " + "a" * MAX_PLAIN,
     ],
 )
 def test_what_may_mean_more_is_put_to_the_grammar(line):
-    assert not _PLAIN.fullmatch(line)
+    assert parse_plain(line) is None
 
 
 def test_reserved_words_are_refused_without_the_grammar():
     for word in RESERVED:
         with pytest.raises(Refused):
             parse(f"{word} a b")
+
+
+def test_the_grammar_must_find_all_of_a_line_and_not_only_its_beginning():
+    with pytest.raises(Refused) as found:
+        parse_by_grammar("a \\; { }")
+    assert found.value.refusal.construct == "syntax"

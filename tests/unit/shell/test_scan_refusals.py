@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
+
 import pytest
 
 from core.model.call import CommandText
+from core.shell.characters import forbidden_character
 from core.shell.inspect import MAX_LENGTH, inspect
 from tests.shell_world import World, look
 
@@ -64,7 +68,10 @@ REFUSED = [
     ("ls && for i in a; do ls; done", "compound-command", 6),
     ("while ls; do ls; done", "compound-command", 0),
     ("until ls; do ls; done", "compound-command", 0),
-    ("case x in x) ls;; esac", "syntax", 11),
+    ("case x in x) ls;; esac", "compound-command", 11),
+    ("ls;# x", "comment", 3),
+    ("ls &# x", "comment", 4),
+    ("ls |# x\n cat", "comment", 4),
     ("select x in a; do ls; done", "compound-command", 0),
     ("coproc ls", "coprocess", 0),
     ("! ls", "negation", 0),
@@ -89,6 +96,13 @@ REFUSED = [
     ("ls -\\\nexec", "line-continuation", 4),
     ('ls "a\\\nb"', "line-continuation", 5),
     ("ls \\", "line-continuation", 3),
+    ("ls\\\n-l", "line-continuation", 2),
+    ("ls \\\n", "line-continuation", 3),
+    ("ls \\\n ; id", "line-continuation", 3),
+    ("ls \\\n\\\n -l", "line-continuation", 5),
+    ("ls \t\\\n-l", "line-continuation", 4),
+    ("ls &\\\n& id", "line-continuation", 4),
+    ("ls 2> \\\n/dev/null", "line-continuation", 6),
     ("ls )", "syntax", 3),
     ("ls ;; ls", "syntax", 3),
     ("; ls", "syntax", 0),
@@ -164,3 +178,16 @@ def test_what_a_shell_is_given_is_refused_as_if_it_stood_alone(inner: str) -> No
     assert inside.construct == alone.construct
     assert "inside `bash -c`" in inside.reason
     assert inside.position == len("ls; ")
+
+
+def test_the_quick_look_at_characters_agrees_with_the_careful_one_on_every_character() -> None:
+    """Unicode's categories decide; the quick look is there because lines may be long."""
+    plain = {"\t", "\n", *map(chr, range(0x20, 0x7F))}
+    unseen = set("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800") | {
+        chr(code)
+        for low, high in ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF), (0x180B, 0x180F))
+        for code in range(low, high + 1)
+    }
+    for char in map(chr, range(sys.maxunicode + 1)):
+        hidden = char not in plain and (unicodedata.category(char)[0] in "CZ" or char in unseen)
+        assert (forbidden_character(f"a{char}") is not None) is hidden, hex(ord(char))

@@ -1,0 +1,122 @@
+"""Where several people must say yes: who is one person, whose yes counts, and for how much. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from core.approvals.routes import LOCAL_CHANNELS, WEB, Route
+from core.elevated.senders import SenderField, authorised, parse, reaches, trusts_names
+from core.model.chat import Sender
+from core.model.principal import Reviewer
+from core.model.request import Answer, GivenReview
+from core.model.session import SessionKey
+
+COMMAND_LINE = "cli"
+PAGE_LOGIN = "operator"
+
+Identity = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Whom each id belongs to, as (channel, id)."""
+
+    by_id: Mapping[Identity, str] = field(default_factory=dict)
+
+    @classmethod
+    def named(cls, people: Mapping[str, Sequence[str]]) -> People:
+        """Read `people` of the configuration; what pins no id in one channel names nobody."""
+        found = ((identity(text), person) for person, texts in people.items() for text in texts)
+        return cls({at: person for at, person in found if at is not None})
+
+    def person(self, channel: str | None, identifier: str | None) -> str | None:
+        """Return whose id this is."""
+        return self.by_id.get((channel, identifier)) if channel and identifier else None
+
+    def attributed(self, reviewer: Reviewer) -> Reviewer:
+        """Name the person behind an id, whatever the reviewer was called before."""
+        return replace(reviewer, person=self.person(reviewer.channel, reviewer.id))
+
+    def owns(self, reviewer: Reviewer, session: SessionKey) -> bool:
+        """Tell whether the session's chat is the reviewer's own, by this id or by another of the person's."""
+        if session.channel is None:
+            return False
+        if (reviewer.channel, reviewer.id) == (session.channel, session.peer):
+            return True
+        owner = self.person(session.channel, session.peer)
+        return owner is not None and owner == self.person(reviewer.channel, reviewer.id)
+
+
+NOBODY = People()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """How far a yes goes."""
+
+    answer: Answer
+    for_ms: int | None = None
+    max_uses: int | None = None
+
+
+def identity(text: str) -> Identity | None:
+    """Read a sender pattern that pins an id in one channel; None for every other."""
+    try:
+        pattern = parse(text)
+    except ValueError:
+        return None
+    if pattern.channel is None or pattern.field is not SenderField.ID:
+        return None
+    return pattern.channel, pattern.value
+
+
+def agreeing(reviews: Iterable[GivenReview], people: People) -> dict[str, GivenReview]:
+    """Give the last yes of each person; who is nobody's id (any more) does not count."""
+    yes: dict[str, GivenReview] = {}
+    for review in reviews:
+        person = people.person(review.reviewer.channel, review.reviewer.id)
+        if person is not None and review.answer.allows:
+            yes[person] = review
+    return yes
+
+
+def narrowest_scope(reviews: Collection[GivenReview]) -> Scope:
+    """Give what each of these yeses covers: once, else the shortest time and fewest uses, else always."""
+    answers = {review.answer for review in reviews}
+    if answers == {Answer.ALLOW_ALWAYS}:
+        return Scope(Answer.ALLOW_ALWAYS)
+    times = [review.for_ms for review in reviews if review.for_ms is not None]
+    if answers <= {Answer.ALLOW_FOR, Answer.ALLOW_ALWAYS} and times:
+        uses = [review.max_uses for review in reviews if review.max_uses is not None]
+        return Scope(Answer.ALLOW_FOR, min(times), min(uses, default=None))
+    return Scope(Answer.ALLOW_ONCE)
+
+
+def reachable(people: People, routes: Sequence[Route], session: SessionKey, *, separate: bool) -> set[str]:
+    """Name the people who could say yes to a question on these routes.
+
+    Whom an approver names by something other than an id cannot be told beforehand: it counts for all of its
+    channel. With `separate` the person whose chat the session is does not count.
+    """
+    return {
+        person
+        for (channel, identifier), person in people.by_id.items()
+        if _can_answer(channel, identifier, routes)
+        and not (separate and people.owns(Reviewer(channel, identifier, person), session))
+    }
+
+
+def _can_answer(channel: str, identifier: str, routes: Sequence[Route]) -> bool:
+    if channel == COMMAND_LINE:
+        return True
+    here = [route for route in routes if route.channel == channel]
+    if channel in LOCAL_CHANNELS:
+        return bool(here) and (channel != WEB or identifier == PAGE_LOGIN)
+    return any(_may_name(pattern, channel, identifier) for route in here for pattern in route.approvers)
+
+
+def _may_name(pattern: str, channel: str, identifier: str) -> bool:
+    if not reaches(pattern, channel):
+        return False
+    return trusts_names(parse(pattern)) or authorised((pattern,), Sender(channel, identifier))

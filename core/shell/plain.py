@@ -1,0 +1,74 @@
+"""The fast path: lines of which there is one reading only, split without the grammar.
+
+It knows words of harmless characters, quotes that hide nothing, the operators and the redirections to
+nowhere. Whatever else stands in a line makes it give up, and the scanner and the grammar read it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from core.model.command import Expansion, Word
+from core.shell.scan import Kind, Token
+
+MAX_PLAIN: Final = 4096
+
+_TOKEN: Final = re.compile(
+    r"""
+    [ \t]*+
+    (?:
+      (?P<redirection> (?:2>&1|1?>&2|&>/dev/null|[12]?>/dev/null|</dev/null) (?=[ \t\n|&;]|\Z) )
+    | (?P<operator> &&|\|\||\|(?!&)|;(?![;&])|&(?!>)|\n )
+    | (?P<word>
+        (?: [A-Za-z0-9_./:@%+,=^*?-]++ | '[^']*+' | "[^"$`\\]*+" | (?<=[A-Za-z0-9^])~ | \{\} )++
+        (?=[ \t\n|&;]|\Z)
+      )
+    | (?P<end> \Z )
+    )
+    """,
+    re.VERBOSE,
+)
+_QUOTED: Final = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+_NOTHING: Final[frozenset[Expansion]] = frozenset()
+_GLOB: Final = frozenset((Expansion.GLOB,))
+_REDIRECTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "2>&1": ("2>&1",),
+    ">&2": (">&2",),
+    "1>&2": (">&2",),
+    "&>/dev/null": (">/dev/null", "2>&1"),
+    ">/dev/null": (">/dev/null",),
+    "1>/dev/null": (">/dev/null",),
+    "2>/dev/null": ("2>/dev/null",),
+    "</dev/null": ("</dev/null",),
+}
+
+
+def plain_tokens(text: str) -> tuple[Token, ...] | None:
+    """Split a plain line exactly as the scanner would; None where it is not plain."""
+    if len(text) > MAX_PLAIN:
+        return None
+    tokens: list[Token] = []
+    match = _TOKEN.match(text)
+    while match is not None:
+        kind = match.lastgroup
+        if kind == "end":
+            return tuple(tokens)
+        start, end = match.span(kind or 0)
+        source = text[start:end]
+        if kind == "word":
+            tokens.append(_word(source, start, end))
+        elif kind == "operator":
+            tokens.append(Token(Kind.OPERATOR, start, end, (source,)))
+        else:
+            tokens.append(Token(Kind.REDIRECTION, start, end, _REDIRECTIONS[source]))
+        match = _TOKEN.match(text, end)
+    return None
+
+
+def _word(source: str, start: int, end: int) -> Token:
+    value = bare = source
+    if "'" in source or '"' in source:
+        value, bare = _QUOTED.sub(r"\1\2", source), _QUOTED.sub("", source)
+    expansions = _GLOB if "*" in bare or "?" in bare else _NOTHING
+    return Token(Kind.WORD, start, end, (), Word(value, source, expansions), "=" in bare)
