@@ -9,7 +9,7 @@ from core.model.allowlist import AllowlistEdit, AllowlistEntry, EntryUse, ExecAp
 from core.model.card import Card
 from core.model.chat import Press, Reply, Typed
 from core.model.command import Executable, FileIdentity, Placement, RealPath
-from core.model.history import Delivery, HistoryQuery
+from core.model.history import HistoryStore
 from core.model.notice import Notice
 from core.model.pairing import PairedPerson
 from core.model.plan import RunOrder, RunResult
@@ -116,25 +116,6 @@ class RequestStore(Protocol):
 
     async def recent(self, limit: int) -> tuple[Request, ...]:
         """Return the newest requests in final states, newest first."""
-        ...
-
-
-class HistoryStore(Protocol):
-    """What was asked and decided, for as long as it is kept."""
-
-    async def search(self, query: HistoryQuery) -> tuple[Request, ...]:
-        """Return the requests that fit, newest first; what waits only where `states` names it."""
-        ...
-
-    async def count(self, *states: State) -> int:
-        """Tell how many requests are in these states."""
-        ...
-
-    async def forget(self, before: int, limit: int) -> tuple[str, ...]:
-        """Let requests go that ended before this time, at most so many; returns their ids.
-
-        Their grants, copies and messages go with them. The record stays, and so does what answers left.
-        """
         ...
 
 
@@ -270,10 +251,6 @@ class OutboxStore(Protocol):
 
     async def copies(self, request_id: str) -> tuple[KeptCopy, ...]:
         """Return every copy of a request, posted or not yet."""
-        ...
-
-    async def deliveries(self, request_id: str) -> tuple[Delivery, ...]:
-        """Tell how each copy of a request fares."""
         ...
 
     async def copy_by_nonce(self, nonce: str) -> KeptCopy | None:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from core.errors import StoreError
+from core.model.history import HistoryStore
 from core.model.request import AuditEvent
-from core.ports import AuditStore, Clock, HistoryStore
+from core.ports import AuditStore, Clock
 
 BATCH = 50  # some milliseconds of the writer's time
 BREATH_S = 0.05

@@ -1,4 +1,4 @@
-"""The history: what each filter finds, how each message fared, and that the indexes are used."""
+"""What every HistoryStore promises: what filters find, how messages fare, which indexes are used."""
 
 from __future__ import annotations
 
