@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 CONFIG ?= config.example.yaml
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help run test check bench format lock clean system-run system-test
+.PHONY: help run test torture check bench format lock clean system-run system-test
 
 help:  ## what there is
 	@awk -F':.*##' '/^[a-z-]+:.*##/ {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ run: $(STAMP) system-run  ## set up and start Sayso on config.example.yaml (PORT
 
 test: $(STAMP) system-test  ## set up and run the whole suite
 	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+torture: $(STAMP) system-run  ## kill the daemon 300 times under load, and hold what it kept against what it promised
+	@$(BIN)/python -m tests.torture $(ARGS)
 
 check: $(STAMP)  ## format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

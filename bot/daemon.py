@@ -9,10 +9,11 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bot.config import LoadedConfig, Overrides, load
 from bot.home import Home, held, prepare
@@ -22,7 +23,7 @@ from bot.wiring import Ready, assemble
 from core.errors import ConfigError, StartError, StoreError
 
 EXIT_CONFIG = 78
-SLOWEST_STOP_S = 20.0
+SLOWEST_STOP_S = 10.0
 MOST_FILES = 8192
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ def up(options: UpOptions) -> int:
         _take_files()
         with held(home):
             asyncio.run(_serve(loaded, read, home, Path(options.socket) if options.socket else home.socket))
-    except (ConfigError, StartError) as error:
+    except (ConfigError, StartError, StoreError) as error:
         print(f"sayso: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the last words of a daemon
         return EXIT_CONFIG
     return 0
@@ -64,13 +65,32 @@ async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: H
     hung_up = asyncio.Event()
     loop.add_signal_handler(signal.SIGHUP, hung_up.set)
     async with AsyncExitStack() as stack:
-        ready = await assemble(stack, loaded, read, home, socket)
+        ready = await _unless_stopped(assemble(stack, loaded, read, home, socket), stop)
+        if ready is None:
+            return
         await stack.enter_async_context(owned(_reload_on(hung_up, ready), "reload on SIGHUP"))
         _announce(ready)
         await stop.wait()
         log.info("stopping")
         # Being killed is safe at any instant, waiting for ever is not: then say where it hung, and go.
         faulthandler.dump_traceback_later(SLOWEST_STOP_S, exit=True)
+
+
+async def _unless_stopped(start: Coroutine[Any, Any, Ready], stop: asyncio.Event) -> Ready | None:
+    """Start, which may wait for others a while; None where a signal came first."""
+    starting = asyncio.create_task(start, name="start")
+    stopping = asyncio.create_task(stop.wait(), name="stop while starting")
+    try:
+        await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            return starting.result()
+        log.info("stopping before it has started")
+        faulthandler.dump_traceback_later(SLOWEST_STOP_S, exit=True)
+        return None
+    finally:
+        for task in (starting, stopping):
+            task.cancel()
+        await asyncio.gather(starting, stopping, return_exceptions=True)
 
 
 async def _reload_on(hung_up: asyncio.Event, ready: Ready) -> None:

@@ -81,8 +81,11 @@ def held(home: Home) -> Iterator[None]:
             raise StartError(
                 f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME elsewhere"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())
+        try:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise StartError(f"{home.path}/daemon.lock cannot be written: {error.strerror}") from None
         yield
     finally:
         os.close(descriptor)
@@ -101,13 +104,15 @@ def operator_token(home: Home) -> str:
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, never readable in between; raises StartError."""
+    """Write a file that only its owner can read, never readable or half there; raises StartError."""
+    new = path.with_name(f".{path.name}.new")
     try:
-        descriptor = os.open(
-            path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-        )
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "w") as file:
             os.fchmod(descriptor, 0o600)
             file.write(text + "\n")
+            file.flush()
+            os.fsync(descriptor)
+        new.replace(path)
     except OSError as error:
         raise StartError(f"{path} cannot be written: {error.strerror}") from None

@@ -33,7 +33,6 @@ from bot.site import survey
 from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
-from core.approvals import lifecycle
 from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
@@ -43,6 +42,7 @@ from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.pairing import Pairing
 from core.approvals.permissions import Permissions
+from core.approvals.recovery import recover
 from core.approvals.retention import Retention
 from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
@@ -55,10 +55,12 @@ from core.gate import Gate
 from core.judge import Judge, Site
 from core.model.command import Placement
 from core.model.principal import Reviewer
-from core.model.request import AuditEvent, State
+from core.model.request import AuditEvent
 from core.ports import Channel, Clock, NameResolver, Runner, Store
 from core.registrar import Registrar
 from core.runs import Runs
+
+LONGEST_ENDING_S = 3.0  # for runs when the daemon stops; an end not recorded by then is told by the next one
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +132,7 @@ async def assemble(
         store, clock, lambda: live.config().approvals.retention_ms, partial(remove_spools, home.output)
     )
     await stack.enter_async_context(owned(retention.run(), "retention"))
-    stack.push_async_callback(runs.close, "the daemon was stopped while it ran")
+    stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
     around = Surroundings(config, live.where, str(socket), loaded.secrets)
     entries = AllowlistEntries(store, clock, around)
     desks = OperatorDesks(console, permissions, people.pairing, registrar, entries)
@@ -187,7 +189,7 @@ async def _credentials(loaded: LoadedConfig, store: Store, clock: Clock, home: H
     credentials = Credentials(store, clock, operator_token(home) if local == "token" else None)
     await credentials.load()
     if not await store.agents():
-        write_secret(home.agent_token("main"), await credentials.mint("main", "daemon"))
+        await credentials.mint("main", "daemon", partial(write_secret, home.agent_token("main")))
     return credentials
 
 
@@ -202,11 +204,7 @@ def _runners(home: Home, site: Site) -> dict[Placement, Runner]:
 async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Clock) -> None:
     """Settle what an earlier daemon left: runs were cut off and are never repeated, questions still wait."""
     await store.append(AuditEvent(clock.now(), "daemon.started", "daemon", None, {"pid": os.getpid()}))
-    for request in await store.in_states(State.RUNNING):
-        why = "the daemon ended while it ran"
-        kill_leftovers(request.id)
-        await ledger.commit(lifecycle.interrupted(request, why, clock.now()))
-    await approvals.recover()
+    await recover(store, ledger, approvals, clock, kill_leftovers)
 
 
 def _switches(live: Live, console: OperatorConsole, pairing: Pairing) -> Switches:

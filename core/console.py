@@ -11,6 +11,7 @@ from typing import Any
 
 from core.approvals.card import outcome_of, settled_line
 from core.approvals.ledger import Ledger
+from core.approvals.recovery import EVERYTHING_LOCKED, TOKEN_REVOKED
 from core.approvals.rehearsal import rehearsal
 from core.approvals.service import Approvals
 from core.audit import to_row, verify
@@ -138,12 +139,14 @@ class OperatorConsole:
 
     async def add_agent(self, agent: str) -> dict[str, Any]:
         """Mint a token; the only time it is told."""
+        if not self._credentials.alive(agent):
+            await self._approvals.call_off(TOKEN_REVOKED, agent)  # nothing asked under an old token revives
         return {"id": agent, "token": await self._credentials.mint(agent, "operator")}
 
     async def revoke_agent(self, agent: str) -> dict[str, Any]:
         """End an agent's token at once, and with it its runs and its open questions."""
         await self._credentials.revoke(agent, "operator")
-        await self._stop("the agent's token was revoked", agent)
+        await self._stop(TOKEN_REVOKED, agent)
         return {"id": agent, "revoked": True}
 
     async def explain(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,6 +199,8 @@ class OperatorConsole:
         kind = "daemon.locked" if locked else "daemon.unlocked"
         event = AuditEvent(self._clock.now(), kind, f"person:{reviewer.channel}:{reviewer.id}")
         if not locked:
+            if await self._store.locked():
+                await self._approvals.call_off(EVERYTHING_LOCKED)  # what the lock could not take back
             await self._store.set_locked(locked=False, event=event)
             return {"locked": False, "text": "Unlocked: requests are decided again."}
         try:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 
 from core.errors import RequestError
 from core.model.request import AgentRecord, AuditEvent
 from core.model.session import is_agent_id
-from core.ports import Clock, CredentialStore
+from core.ports import Clock
+from core.store_ports import CredentialStore
 
 TOKEN_BYTES = 24
 
@@ -22,6 +24,10 @@ def digest(token: str) -> str:
 def new_token() -> str:
     """Make a token: 24 random bytes, base64url."""
     return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def _not_saved(_token: str) -> None:
+    pass
 
 
 class Credentials:
@@ -50,13 +56,17 @@ class Credentials:
         """Tell whether this agent has a live token."""
         return agent in self._agents.values()
 
-    async def mint(self, agent: str, actor: str) -> str:
-        """Make and keep a token for an agent; raises RequestError for a bad id or one that has a token."""
+    async def mint(self, agent: str, actor: str, save: Callable[[str], None] = _not_saved) -> str:
+        """Make and keep a token for an agent; raises RequestError for a bad id or one that has a token.
+
+        `save` gets it before it counts: whoever is killed in between has no agent without its token.
+        """
         if not is_agent_id(agent):
             raise RequestError(
                 f"agent id {agent!r}: use lower case letters, digits, - and _, at most 64", field="id"
             )
         token = new_token()
+        save(token)
         now = self._clock.now()
         record = AgentRecord(agent, digest(token), now)
         if not await self._store.put_agent(

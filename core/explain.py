@@ -13,6 +13,7 @@ from core.errors import RequestError
 from core.judge import Case, Judge
 from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
+from core.model.decision import Effect
 from core.model.principal import Claims
 from core.model.session import SessionKey
 from core.model.standing import Remembered
@@ -93,7 +94,7 @@ def explain(
     judge: Judge, row: Row, case: Case | None = None, remembered: Remembered = _NOTHING
 ) -> dict[str, Any]:
     """Decide what a row describes and tell everything about it; `case` where it was examined already."""
-    case = case or judge.examine(call_of(row))
+    case = case or judge.examine(call_of(row), look_up=False)
     own = tuple(
         AllowlistEntry(
             entry.pattern,
@@ -104,5 +105,8 @@ def explain(
         )
         for index, entry in enumerate(row.allowlist)
     )
-    verdict: Verdict = judge.verdict(case, replace(remembered, learned=(*remembered.learned, *own)))
+    remembered = replace(remembered, learned=(*remembered.learned, *own))
+    verdict: Verdict = judge.verdict(case, remembered)
+    if case.arguments.unresolved and verdict.effect is Effect.ALLOW:
+        verdict = judge.verdict(judge.examine(case.call), remembered)
     return {"id": row.id, **verdict.to_json()}

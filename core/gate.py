@@ -30,6 +30,7 @@ from core.model.plan import RunOrder
 from core.model.principal import Claims, PeerCredentials
 from core.model.request import MIN_PREFIX, Change, Request, RequestKind, State
 from core.model.session import SessionKey
+from core.model.standing import Remembered
 from core.model.verdict import Verdict
 from core.policy.warnings import ToldWarnings
 from core.ports import Clock, Runner, RunObserver, Store
@@ -135,18 +136,31 @@ class Gate:
         tools = self._judge().toolset(session, await self._sessions.settled(session, claims))
         return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
 
-    async def consider(self, call: ToolCall, judge: Judge | None = None) -> tuple[Case, Verdict]:
-        """Gather facts and decide, without a trace anywhere."""
+    async def consider(
+        self, call: ToolCall, judge: Judge | None = None, *, approved: bool = False
+    ) -> tuple[Case, Verdict]:
+        """Gather facts and decide, without a trace anywhere.
+
+        Host names are looked up only where all else says yes by now, or a question was answered by one.
+        """
         judge = judge or self._judge()
         call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
-        case = await self._look(judge, call)
+        case = await self._look(judge, call, look_up=False)
         now = self._clock.now()
         remembered = await self._store.remembered(call.agent, case.binding.digest, now)
+        verdict = await self._verdict(judge, case, remembered)
+        if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
+            case = await self._look(judge, call, look_up=True)
+            verdict = await self._verdict(judge, case, remembered)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
             log.warning("%s", warning)
+        return case, verdict
+
+    async def _verdict(self, judge: Judge, case: Case, remembered: Remembered) -> Verdict:
+        """Decide a case; a large one must not hold up the others."""
         if case.facts is not None and len(case.facts.text) > LARGE:
-            return case, await asyncio.to_thread(judge.verdict, case, remembered)
-        return case, judge.verdict(case, remembered)
+            return await asyncio.to_thread(judge.verdict, case, remembered)
+        return judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
         """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
@@ -158,10 +172,10 @@ class Gate:
         kept = await self._store.remembered(agent, digest, now)
         return judge.fallback_allows(case, kept.learned, kept.tightening)
 
-    async def _look(self, judge: Judge, call: ToolCall) -> Case:
+    async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
         try:
             async with asyncio.timeout(self.looking_deadline_s), self._turns[call.agent]:
-                return await asyncio.to_thread(judge.examine, call)
+                return await asyncio.to_thread(judge.examine, call, look_up=look_up)
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
             raise RequestError(why, field="cwd") from None
@@ -224,10 +238,12 @@ class Gate:
         """Give the answer to its asker; one that its own program carries out is used up by that, once."""
         if request.state is not State.APPROVED or request.placement is not Placement.CLIENT:
             return _taken(request) if request.state is State.USED else outcome_of(request)
-        case, verdict = await self.consider(request.call)
+        case, verdict = await self.consider(request.call, approved=True)
         objection = _objection(request, case, verdict)
         if objection:
             return await self._stopped(request, objection)
+        terms = [term.to_json() for term in verdict.constraints]
+        request = replace(request, verdict={**request.verdict, "constraints": terms})
         used = lifecycle.used(request, self._clock.now())
         if await self._ledger.commit(used):
             return outcome_of(used.request)

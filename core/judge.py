@@ -49,7 +49,12 @@ _NOTHING = Remembered()
 _NO_ARGUMENTS = ArgumentJudgement()
 _NO_PLAN = SandboxPlan("none", "/", (), (), (), network=False, env=(), limits=Limits())
 # Beside the command itself, what clients send along and what changes nothing about what runs.
-_EXEC_ARGS = frozenset({"command", "argv", "description", "timeout", "run_in_background"})
+_BESIDE = frozenset(
+    {"description", "timeout", "timeout_ms", "run_in_background", "yield_time_ms", "max_output_tokens"}
+)
+_COMMAND_ARGS = ("command", "argv", "cmd")
+_CWD_ARGS = ("cwd", "workdir")
+_EXEC_ARGS = _BESIDE.union(_COMMAND_ARGS, _CWD_ARGS)
 LOCKED = Decision(
     Layer.APPROVALS,
     Effect.DENY,
@@ -116,17 +121,17 @@ class Judge:
         self._plan = lru_cache(maxsize=512)(self._laid_out)
         self._surroundings = lru_cache(maxsize=512)(self._surrounded)
 
-    def examine(self, call: ToolCall) -> Case:
-        """Gather the facts of a call."""
+    def examine(self, call: ToolCall, *, look_up: bool = True) -> Case:
+        """Gather the facts of a call; without `look_up` no host name is looked up."""
         tool_name = normalise(call.tool)
         tool = decide_tool(self.toolset(call.session, call.claims), tool_name)
         if tool_name != EXEC:
-            return self._client_case(call, tool)
+            return self._client_case(call, tool, self._names if look_up else None)
         asked = asked_by_tool(EXEC, self._around(call))
         placed = place(self.config, call)
         command = call.command or _command_from(call)
         if command is None:
-            why = "exec takes a command line or an argv, one of them"
+            why = "exec takes one command, as a line or a list of words, and at most one absolute cwd"
             if unknown := sorted(call.args.keys() - _EXEC_ARGS):
                 why = f"exec has an argument that is not judged here: {unknown[0]!r}; leave it out"
             nothing = _exec_problem("exec.no-command", why)
@@ -220,7 +225,7 @@ class Judge:
         own = (self.site.state_dir, *self.site.protected)
         return effective(self.config, agent, placement, home=self.site.home, protected_paths=own)
 
-    def _client_case(self, call: ToolCall, tool: Decision) -> Case:
+    def _client_case(self, call: ToolCall, tool: Decision, names: NameResolver | None) -> Case:
         reason = "the agent's own program runs it"
         placed = Placed(
             Placement.CLIENT, Decision(Layer.ELEVATED, Effect.ALLOW, reason, "placement.client", "built-in")
@@ -228,7 +233,7 @@ class Judge:
         around = self._around(call)
         arguments = _NO_ARGUMENTS
         if tool.effect is Effect.ALLOW:
-            arguments = judge_arguments(call, around, self._resolver, self._names)
+            arguments = judge_arguments(call, around, self._resolver, names)
         plain = self._bound(call, CommandText(), placed, _NO_PLAN, around.cwd)
         bound = replace(plain, real_paths=_real_paths(arguments))
         return replace(_case(call, tool, placed, bound, None), arguments=arguments)
@@ -369,15 +374,29 @@ def _exec_problem(rule: str, reason: str) -> Decision:
 
 
 def _command_from(call: ToolCall) -> CommandText | None:
+    """Read the command of an exec call; None where it is unclear, or brings what is not judged."""
     args = call.args
-    if args.keys() - _EXEC_ARGS or {"command", "argv"} <= args.keys():
+    given = [args[name] for name in _COMMAND_ARGS if name in args]
+    wheres = [args[name] for name in _CWD_ARGS if args.get(name) is not None]
+    if args.keys() - _EXEC_ARGS or len(given) != 1 or len(wheres) > 1:
         return None  # what is not judged must not ride along with what is
-    line, argv = args.get("command"), args.get("argv")
-    if isinstance(line, str):
-        return CommandText(line=line, cwd=call.cwd)
-    if isinstance(argv, (list, tuple)) and argv and all(isinstance(word, str) for word in argv):
-        return CommandText(argv=tuple(argv), cwd=call.cwd)
+    cwd = _directory(call, wheres[0]) if wheres else call.cwd
+    if wheres and cwd is None:
+        return None
+    command = given[0]
+    if isinstance(command, str) and "argv" not in args:
+        return CommandText(line=command, cwd=cwd)
+    if isinstance(command, (list, tuple)) and command and all(isinstance(word, str) for word in command):
+        return CommandText(argv=tuple(command), cwd=cwd)
     return None
+
+
+def _directory(call: ToolCall, where: object) -> str | None:
+    """Give the directory that an argument names; a relative one starts from the cwd of the call."""
+    if not isinstance(where, str) or not where:
+        return None
+    path = posixpath.join(call.cwd or "", where)
+    return path if posixpath.isabs(path) else None
 
 
 def _canonical_call(call: ToolCall) -> str:

@@ -79,7 +79,7 @@ class Noting:
 class System:
     """The core, wired as the daemon wires it, but for its channels."""
 
-    def __init__(self, store, clock, root, config, routes, resolver):
+    def __init__(self, store, clock, root, config, routes, resolver, names=None):
         self.store, self.clock, self.routes = store, clock, routes
         self.ledger = Ledger(store)
         flood = FloodControl(clock, lambda: self.judge.config.approvals.exec)
@@ -87,7 +87,7 @@ class System:
         self.runs = Runs(self.ledger, clock)
         self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
         site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")
-        self.judge = Judge(Config.model_validate(config), site, resolver, SystemNameResolver())
+        self.judge = Judge(Config.model_validate(config), site, resolver, names or SystemNameResolver())
         self.gate = Gate(
             lambda: self.judge,
             self.approvals,
@@ -164,9 +164,9 @@ def meddled(kept):
 async def make_system(tmp_path, clock, kept):
     made = []
 
-    def make(config=CONFIG, routes=("web",), through=None, resolver=None):
+    def make(config=CONFIG, routes=("web",), through=None, resolver=None, names=None):
         resolver = resolver or FilesystemResolver()
-        made.append(System(through or kept, clock, tmp_path, config, routes, resolver))
+        made.append(System(through or kept, clock, tmp_path, config, routes, resolver, names))
         return made[-1]
 
     yield make

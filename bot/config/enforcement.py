@@ -12,7 +12,7 @@ from bot.config.quorums import quorum_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
-from core.policy.checks import never_counting
+from core.policy.checks import never_counting, unknown_channels, without_built_ins
 
 # Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
 NOT_ENFORCED_YET = MappingProxyType(
@@ -40,13 +40,8 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for pattern, meaning in NOT_ENFORCED_YET.items()
         for path in _set_paths(config, pattern.split("."), "")
     ]
-    return (
-        *texts,
-        *never_counting(config),
-        *_faulty_globs(config),
-        *_faulty_senders(config),
-        *quorum_doubts(config),
-    )
+    policy = (*never_counting(config), *without_built_ins(config), *unknown_channels(config))
+    return (*texts, *policy, *_faulty_globs(config), *_faulty_senders(config), *quorum_doubts(config))
 
 
 def _faulty_globs(config: Config) -> Iterator[str]:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from core.errors import StoreError
-from core.model.history import HistoryStore
 from core.model.request import AuditEvent
 from core.ports import AuditStore, Clock
+from core.store_ports import HistoryStore
 
 BATCH = 50  # some milliseconds of the writer's time
 BREATH_S = 0.05

@@ -12,10 +12,15 @@ from core.arguments.urls import Refusal, Target, read_url
 from core.display import elide, safe
 
 # Names of arguments that lead somewhere, without `_`, `-` and capitals.
-_LEADING = frozenset({"href", "link", "links", "proxy", "host", "hostname", "origin", "endpoint", "domain"})
+_LEADING = frozenset(
+    {
+        "href", "link", "links", "src", "srcset", "proxy", "host", "hostname", "server", "upstream", "origin",
+        "endpoint", "domain",
+    }
+)  # fmt: skip
 _ENDINGS = ("url", "urls", "uri", "uris")
 # A window or a machine for some tools, an address for others.
-_WHERE = frozenset({"target", "location", "page", "address", "site"})
+_WHERE = frozenset({"target", "location", "page", "address", "site", "source"})
 # What a value begins with that is an address under whatever name.
 _BEGINNINGS = (
     "http:",
@@ -31,12 +36,15 @@ _BEGINNINGS = (
 )
 
 
-def target_of(args: Mapping[str, Any], places: tuple[str, ...]) -> Target | None:
+def target_of(
+    args: Mapping[str, Any], places: tuple[str, ...], *, texts: frozenset[str] | None = None
+) -> Target | None:
     """Return the target of the one address, None where there is none; raises UnclearArgumentError.
 
-    `places` are the paths (`url`, `request.url`) under which the tool takes its address.
+    `places` are the paths (`url`, `request.url`) under which the tool takes its address. With `texts`
+    (arguments that are mere words) a value that begins like an address counts under every other name.
     """
-    found = list(_found(args))
+    found = list(_found(args, texts))
     if not found:
         return None
     if len(found) > 1:
@@ -82,14 +90,16 @@ def squashed(name: str) -> str:
     return "".join(char for char in name.casefold() if char.isalnum())
 
 
-def _found(args: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _found(args: Mapping[str, Any], texts: frozenset[str] | None) -> Iterator[tuple[str, object]]:
     """Give path and value of whatever leads somewhere, at any depth."""
     for path, value in _leaves(args):
         names = [squashed(name) for name in re.split(r"[.\[\]]", path)]
         if any(name in _LEADING or name.endswith(_ENDINGS) for name in names):
             if value is not None and not isinstance(value, bool):
                 yield path, value
-        elif names[-1] in _WHERE and looks_like_address(value):
+            continue
+        anywhere = texts is not None and path not in texts and _begins_as_address(value)
+        if anywhere or (names[-1] in _WHERE and looks_like_address(value)):
             yield path, value
 
 
@@ -104,6 +114,10 @@ def _leaves(args: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
             waiting.extend((f"{path}[{index}]", below) for index, below in enumerate(value))
         else:
             yield path, value
+
+
+def _begins_as_address(value: object) -> bool:
+    return isinstance(value, str) and _bare(value).startswith(_BEGINNINGS)
 
 
 def _bare(text: str) -> str:

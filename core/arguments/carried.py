@@ -77,7 +77,7 @@ def carried_paths(tool: str, args: Mapping[str, Any], *, ruled: bool) -> tuple[T
 
 
 def judge_carried_addresses(
-    tool: str, args: Mapping[str, Any], rules: WebRules, names: NameResolver
+    tool: str, args: Mapping[str, Any], rules: WebRules, names: NameResolver | None
 ) -> ArgumentJudgement:
     """Judge addresses that a call carries like pictures by address: whoever takes them fetches them."""
     name = normalise(tool)

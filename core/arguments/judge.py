@@ -14,12 +14,12 @@ from core.ports import NameResolver, Resolver
 
 
 def judge_arguments(
-    call: ToolCall, surroundings: Surroundings, resolver: Resolver, names: NameResolver
+    call: ToolCall, surroundings: Surroundings, resolver: Resolver, names: NameResolver | None
 ) -> ArgumentJudgement:
     """Judge what a call brings along; no decision where no rule concerns it.
 
-    Pure but for what the resolvers look at. A call that is denied by its name needs no judging: asking for
-    it would look up the names that an agent chose.
+    Pure but for what the resolvers look at. Without `names` hosts are judged by their names alone: to look
+    one up gives away what an agent wrote into it.
     """
     asked = asked_by_tool(call.tool, surroundings)
     return (

@@ -30,15 +30,21 @@ class HostRules:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """What a host leads to: the answer, and the addresses that were judged (none where it is a denial)."""
+    """What a host leads to: the answer, and the addresses that were judged (none where it is a denial).
 
-    decision: Decision
+    The answer is None where the host's name is refused by no rule and its addresses were not looked up.
+    """
+
+    decision: Decision | None
     addresses: tuple[Address, ...] = ()
 
 
-def reach(host: Host, rules: HostRules, names: NameResolver) -> Reached:
+def reach(host: Host, rules: HostRules, names: NameResolver | None) -> Reached:
     """Judge a host; a name that no answer could admit is not looked up: a look-up gives it away."""
-    return Reached(early) if (early := _by_name(host, rules)) else _by_addresses(host, rules, names)
+    if early := _by_name(host, rules):
+        return Reached(early)
+    addresses = _addresses(host, names)
+    return Reached(None) if addresses is None else _by_addresses(host, rules, addresses)
 
 
 def meant(host: Host, addresses: Sequence[Address], patterns: Sequence[HostPattern]) -> HostPattern | None:
@@ -58,8 +64,7 @@ def _by_name(host: Host, rules: HostRules) -> Decision | None:
     return None if open_to_it else _not_allowed(host, rules)
 
 
-def _by_addresses(host: Host, rules: HostRules, names: NameResolver) -> Reached:
-    addresses = _addresses(host, names)
+def _by_addresses(host: Host, rules: HostRules, addresses: tuple[Address, ...]) -> Reached:
     if not addresses:
         reason = (
             f"{host} has no address that could be judged: the name does not exist or no answer came in time"
@@ -76,10 +81,12 @@ def _by_addresses(host: Host, rules: HostRules, names: NameResolver) -> Reached:
     return Reached(_allow(host, rules, admitting), addresses)
 
 
-def _addresses(host: Host, names: NameResolver) -> tuple[Address, ...]:
-    """Give all addresses; none at all where one of them cannot be read."""
+def _addresses(host: Host, names: NameResolver | None) -> tuple[Address, ...] | None:
+    """Give all addresses; none at all where one of them cannot be read, None where nobody looks them up."""
     if host.address is not None:
         return (plain(host.address),)
+    if names is None:
+        return None
     try:
         found = [plain(ipaddress.ip_address(text)) for text in names.addresses(host.text)]
     except ValueError:

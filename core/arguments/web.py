@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from core.arguments.addressed import addresses_in, read, target_of
-from core.arguments.browser import ADDRESS_PLACES, check_action
+from core.arguments.browser import ADDRESS_PLACES, check_action, check_scripts
 from core.arguments.judgement import ArgumentJudgement
 from core.arguments.reach import HostRules, meant, reach
 from core.arguments.unclear import UnclearArgumentError
@@ -23,7 +23,7 @@ from core.ports import NameResolver
 _FETCH, _BROWSER = "web_fetch", "browser"
 _Pattern = TypeVar("_Pattern")
 _NOTHING = ArgumentJudgement()
-# What an image tool is told in words, and how a picture begins that is sent along and fetched from nowhere.
+# What a tool is told in words, and how a picture begins that is sent along and fetched from nowhere.
 _WORDS = frozenset({"prompt", "description", "question"})
 _INLINE = "data:image/"
 _JUDGE_REDIRECTS = Constraint("judge-redirects")
@@ -40,6 +40,7 @@ class WebRules:
     max_response_bytes: int = 5 * 1024 * 1024
     follow_redirects: bool = True
     browser_enabled: bool = True
+    browser_scripts: bool = False
     allowed_origins: tuple[OriginPattern, ...] = ()
     denied_origins: tuple[OriginPattern, ...] = ()
     ask_domains: tuple[HostPattern, ...] = ()
@@ -55,13 +56,16 @@ def web_rules_of(config: Config, _agent: str) -> WebRules:
         max_response_bytes=fetch.max_response_bytes,
         follow_redirects=fetch.follow_redirects,
         browser_enabled=browser.enabled,
+        browser_scripts=browser.evaluate,
         allowed_origins=_read(OriginPattern.parse, browser.allowed_origins, "tools.browser.allowedOrigins"),
         denied_origins=_read(OriginPattern.parse, browser.denied_origins, "tools.browser.deniedOrigins"),
         ask_domains=_read(HostPattern.parse, config.tools.ask.domains, "tools.ask.domains"),
     )
 
 
-def judge_web(tool: str, args: Mapping[str, Any], rules: WebRules, names: NameResolver) -> ArgumentJudgement:
+def judge_web(
+    tool: str, args: Mapping[str, Any], rules: WebRules, names: NameResolver | None
+) -> ArgumentJudgement:
     """Judge the address that a call leads to; a tool that reaches no web address has nothing to judge."""
     judge = _JUDGES.get(normalise(tool))
     if judge is None:
@@ -72,16 +76,16 @@ def judge_web(tool: str, args: Mapping[str, Any], rules: WebRules, names: NameRe
         return _only(_deny(f"{normalise(tool)}.url", str(fault)))
 
 
-def _fetch(args: Mapping[str, Any], rules: WebRules, names: NameResolver) -> ArgumentJudgement:
+def _fetch(args: Mapping[str, Any], rules: WebRules, names: NameResolver | None) -> ArgumentJudgement:
     if not rules.fetch_enabled:
         return _disabled(_FETCH)
-    target = target_of(args, ("url",))
+    target = target_of(args, ("url",), texts=_WORDS)
     if target is None:
         raise UnclearArgumentError("url is missing; give one absolute URL")
     return _fetched(target, rules, names)
 
 
-def _image(args: Mapping[str, Any], rules: WebRules, names: NameResolver) -> ArgumentJudgement:
+def _image(args: Mapping[str, Any], rules: WebRules, names: NameResolver | None) -> ArgumentJudgement:
     """Judge pictures that are given by address: they are fetched like pages."""
     found = list(addresses_in(args, texts=_WORDS))
     addresses = [(path, text) for path, text in found if not text.startswith(_INLINE)]
@@ -90,7 +94,7 @@ def _image(args: Mapping[str, Any], rules: WebRules, names: NameResolver) -> Arg
     return sum((_fetched(read(text, path), rules, names) for path, text in addresses), _NOTHING)
 
 
-def _fetched(target: Target, rules: WebRules, names: NameResolver) -> ArgumentJudgement:
+def _fetched(target: Target, rules: WebRules, names: NameResolver | None) -> ArgumentJudgement:
     hosts = HostRules(
         _FETCH, "tools.web_fetch.allowedDomains", rules.allowed_domains or None, rules.denied_domains
     )
@@ -99,15 +103,16 @@ def _fetched(target: Target, rules: WebRules, names: NameResolver) -> ArgumentJu
     return _reached(target, hosts, rules, names, (redirects, size))
 
 
-def _browse(args: Mapping[str, Any], rules: WebRules, names: NameResolver) -> ArgumentJudgement:
+def _browse(args: Mapping[str, Any], rules: WebRules, names: NameResolver | None) -> ArgumentJudgement:
     if not rules.browser_enabled:
         return _disabled(_BROWSER)
     target = target_of(args, ADDRESS_PLACES)
     if target is not None:
+        check_scripts(args, allowed=rules.browser_scripts)
         return _reached(target, _origins(target, rules), rules, names, (_JUDGE_REDIRECTS,))
     ruled = bool(rules.allowed_origins or rules.denied_origins or rules.ask_domains)
-    check_action(args, ruled=ruled)
-    return ArgumentJudgement(constraints=(_JUDGE_REDIRECTS,)) if ruled else _NOTHING
+    check_action(args, ruled=ruled, scripts=rules.browser_scripts)
+    return ArgumentJudgement(constraints=(_JUDGE_REDIRECTS,))
 
 
 def _origins(target: Target, rules: WebRules) -> HostRules:
@@ -130,13 +135,15 @@ def _reached(
     target: Target,
     hosts: HostRules,
     rules: WebRules,
-    names: NameResolver,
+    names: NameResolver | None,
     terms: tuple[Constraint, ...],
 ) -> ArgumentJudgement:
     reached = reach(target.host, hosts, names)
+    asked = _asked(target, reached.addresses, rules)
+    if reached.decision is None:
+        return ArgumentJudgement(asked, terms, unresolved=True)
     if reached.decision.effect is Effect.DENY:
         return _only(reached.decision)
-    asked = _asked(target, reached.addresses, rules)
     pinned = tuple(map(str, reached.addresses))
     connect = Constraint("connect-to", (("host", target.host.text), ("addresses", pinned)))
     return ArgumentJudgement((reached.decision, *asked), (connect, *terms))

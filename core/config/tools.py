@@ -51,6 +51,7 @@ class BrowserRules(Section):
     """`tools.browser`."""
 
     enabled: bool = True
+    evaluate: bool = False
     allowed_origins: tuple[Origin, ...] = ()
     denied_origins: tuple[Origin, ...] = ()
 

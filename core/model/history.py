@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from core.model.request import Copy, MessageKind, Request, State
+from core.model.request import Copy, MessageKind, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +52,3 @@ class Delivery:
             return "given up"
         words = {None: "not sent", MessageKind.POST: "posted", MessageKind.REMOVE: "removed"}
         return words.get(self.shows, "updated")
-
-
-class HistoryStore(Protocol):
-    """What was asked and decided, for as long as it is kept."""
-
-    async def search(self, query: HistoryQuery) -> tuple[Request, ...]:
-        """Return the requests that fit, newest first; what waits only where `states` names it."""
-        ...
-
-    async def count(self, *states: State) -> int:
-        """Tell how many requests are in these states."""
-        ...
-
-    async def forget(self, before: int, limit: int) -> tuple[str, ...]:
-        """Let requests go that ended before this time, at most so many; returns their ids.
-
-        Their grants, copies and messages go with them. The record stays, and so does what answers left.
-        """
-        ...
-
-    async def deliveries(self, request_id: str) -> tuple[Delivery, ...]:
-        """Tell how each copy of a request fares."""
-        ...

@@ -16,7 +16,10 @@ def is_agent_id(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SessionKey:
-    """A session of one agent; `subagents` holds the ids of the spawns it descends through."""
+    """A session of one agent; `subagents` holds the ids of the spawns it descends through.
+
+    The channel is in lower case, however it was written: rules for chat groups know one spelling.
+    """
 
     agent: str
     channel: str | None = None
@@ -38,7 +41,7 @@ class SessionKey:
         for part in (*parts[2:], *spawned):
             if not _PART.fullmatch(part):
                 raise ValueError(f"session key {text!r}: {part!r} is not a valid part")
-        channel, peer = (parts[2], parts[3]) if len(parts) == 4 else (None, None)  # noqa: PLR2004 - as above
+        channel, peer = (parts[2].lower(), parts[3]) if len(parts) == 4 else (None, None)  # noqa: PLR2004 - as above
         return cls(parts[1], channel, peer, tuple(spawned))
 
     @classmethod

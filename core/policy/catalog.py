@@ -86,7 +86,7 @@ SUBAGENT_DENY_ALWAYS = frozenset(
 )
 SUBAGENT_DENY_LEAF = frozenset({"subagents", "sessions_list", "sessions_history", "sessions_spawn"})
 
-_CHANNELS = frozenset(
+CHANNELS = frozenset(
     {
         "discord",
         "telegram",
@@ -116,6 +116,6 @@ SANDBOX_ALLOW = (
         "session_status",
     }
 )
-SANDBOX_DENY = frozenset({"browser", "canvas", "nodes", "cron", "gateway"}) | _CHANNELS
+SANDBOX_DENY = frozenset({"browser", "canvas", "nodes", "cron", "gateway"}) | CHANNELS
 
 READ_ONLY_DENY = frozenset({"write", "edit", "apply_patch"})

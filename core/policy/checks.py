@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from core.config import Config, PluginSettings, ProfileName, ToolLists
 from core.policy import catalog
-from core.policy.lists import together
+from core.policy.lists import plugin_only, together
 from core.policy.names import normalise, plugin_fault, tool_fault
 from core.policy.scene import universe_of
 from core.policy.universe import Entry, Kind, Universe
@@ -82,6 +82,19 @@ def hopeless_allow_lists(config: Config) -> Iterator[Path]:
             yield (*written.path, "allow")
 
 
+def without_built_ins(config: Config) -> Iterator[str]:
+    """Yield a sentence for every allow list that stands and names no built-in tool, or is set aside."""
+    universe = universe_of(config)
+    setting_aside = {("tools",), *(("agents", agent, "tools") for agent in config.agents.by_id)}
+    for written in all_lists(config):
+        entries = [universe.read(text) for text in written.lists.allow]
+        path = path_text((*written.path, "allow"))
+        if written.path in setting_aside and plugin_only(written.lists.allow, universe):
+            yield f"{path}: lists only plugin tools and is set aside; use alsoAllow to add plugin tools"
+        elif together(entries) and not together(entries) & catalog.TOOLS:
+            yield f"{path}: lists no built-in tool, so none passes; name those that should"
+
+
 def _faults_of_tools(config: Config) -> Iterator[Fault]:
     taken: dict[str, str] = {}
     for path, text in _registrations(config):
@@ -142,6 +155,18 @@ def never_counting(config: Config) -> Iterator[str]:
         nothing = _names_nothing(universe, entry)
         if nothing:
             yield f"{path_text(path)}: {entry.text!r} {nothing}"
+
+
+def unknown_channels(config: Config) -> Iterator[str]:
+    """Yield a sentence for every chat group of a channel that nothing here is called."""
+    written: list[tuple[Path, Mapping[str, object]]] = [(("groups",), config.groups)]
+    written += [(("plugins", plugin, "groups"), own.groups) for plugin, own in config.plugins.items()]
+    for path, channels in written:
+        for channel in channels:
+            if channel.lower() not in catalog.CHANNELS:
+                why = "is no channel that Sayso knows, so these rules hold for no chat of a known one"
+                hint = near(channel, catalog.CHANNELS)
+                yield f"{path_text((*path, channel))}: {channel!r} {why}{hint}"
 
 
 def _names_nothing(universe: Universe, entry: Entry) -> str | None:

@@ -26,15 +26,16 @@ class ListFilter:
 
     @classmethod
     def read(
-        cls, lists: ToolLists, path: str, universe: Universe, *, keep_plugin_only: bool = False
+        cls, lists: ToolLists, path: str, universe: Universe, configured: Universe | None = None
     ) -> ListFilter:
         """Read the entries of three lists written at `path`.
 
-        `keep_plugin_only` holds an allow list of plugin tools as written, where dropping it would widen a
-        list that exists to restrict.
+        `configured` holds the tools known when the configuration was loaded, which decide whether an allow
+        list of plugin tools is set aside; without it the list stands, because it exists to restrict.
         """
         allow = tuple(universe.read(text) for text in lists.allow)
-        resolution = resolve_allowlist(allow, f"{path}.allow", universe, keep_plugin_only=keep_plugin_only)
+        stripped = configured is not None and plugin_only(lists.allow, configured)
+        resolution = resolve_allowlist(allow, f"{path}.allow", stripped=stripped)
         return cls(
             path,
             () if resolution.stripped_allowlist else allow,
@@ -85,11 +86,8 @@ class ListFilter:
             yield f"{self.path}.allow lists no known tool, so it blocks every tool"
 
 
-def resolve_allowlist(
-    allow: tuple[Entry, ...], path: str, universe: Universe, *, keep_plugin_only: bool = False
-) -> AllowlistResolution:
-    """Set aside an allow list of plugin tools only: it would block every built-in tool by mistake."""
-    stripped = not keep_plugin_only and _plugin_only(allow, universe)
+def resolve_allowlist(allow: tuple[Entry, ...], path: str, *, stripped: bool) -> AllowlistResolution:
+    """Tell what becomes of an allow list."""
     return AllowlistResolution(
         path,
         () if stripped else tuple(entry.text for entry in allow),
@@ -98,10 +96,15 @@ def resolve_allowlist(
     )
 
 
-def _plugin_only(allow: tuple[Entry, ...], universe: Universe) -> bool:
-    return bool(allow) and all(
-        entry.kind in (Kind.NAME, Kind.GROUP) and entry.tools and entry.tools <= universe.plugin_tools
-        for entry in allow
+def plugin_only(allow: Iterable[str], configured: Universe) -> bool:
+    """Tell whether an allow list names plugin tools alone: it would block every built-in tool by mistake.
+
+    What is registered at run time does not count: a list that restricts today must not be gone tomorrow.
+    """
+    entries = [configured.read(text) for text in allow]
+    return bool(entries) and all(
+        entry.kind in (Kind.NAME, Kind.GROUP) and entry.tools and entry.tools <= configured.plugin_tools
+        for entry in entries
     )
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _AFTER_ALL = "\U0010ffff"
-_WILD = {"*": ".*", "?": "."}
 
 
 def is_pattern(text: str) -> bool:
@@ -53,11 +52,9 @@ class Pattern:
     @classmethod
     def compile(cls, text: str) -> Pattern:
         """Compile a normalised pattern."""
-        # runs of stars are one star: otherwise the match could take exponential time
         collapsed = re.sub(r"\*+", "*", text)
-        body = "".join(_WILD.get(char, re.escape(char)) for char in collapsed)
         ends = re.split(r"[*?]", collapsed)
-        return cls(ends[0], ends[-1], re.compile(body, re.DOTALL))
+        return cls(ends[0], ends[-1], re.compile(_body(collapsed), re.DOTALL))
 
     def matches(self, name: str) -> bool:
         """Tell whether a name matches whole."""
@@ -66,6 +63,23 @@ class Pattern:
     def among(self, names: Names) -> frozenset[str]:
         """Return the names that match whole."""
         return frozenset(filter(self.expression.fullmatch, names.likely(self.prefix, self.suffix)))
+
+
+def _body(pattern: str) -> str:
+    """Write the expression so that no match goes back behind a star.
+
+    The first place where the text after a star fits leaves the most for the rest, so that place alone is
+    tried. Otherwise each further star would multiply the time that a name takes.
+    """
+    first, *rest = (_piece(text) for text in pattern.split("*"))
+    if not rest:
+        return first
+    *inner, last = rest
+    return "".join([first, *(f"(?>.*?{piece})" for piece in inner), ".*", last])
+
+
+def _piece(text: str) -> str:
+    return "".join("." if char == "?" else re.escape(char) for char in text)
 
 
 compiled = lru_cache(maxsize=4096)(Pattern.compile)

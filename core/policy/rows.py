@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from core.config import Config
+from core.config import Config, PluginSettings
 from core.errors import RequestError
 from core.model.principal import Claims
 from core.model.session import SessionKey, is_agent_id
@@ -25,10 +25,11 @@ def tools_row(
 ) -> dict[str, Any]:
     """Answer one input row: which tools are allowed, and what took each other one out.
 
-    `registered` are the plugins of a running daemon; those of the row come on top.
+    `registered` are the plugins of a running daemon; those of the row come on top, and count as if the
+    configuration had them.
     """
     who = identity_of(row)
-    tools = resolve(config, replace(who, plugins={**(registered or {}), **who.plugins}))
+    tools = resolve(_with_plugins(config, who.plugins), replace(who, plugins=registered or {}))
     return {
         "id": row.get("id"),
         "allowed": sorted(tools.allowed),
@@ -39,6 +40,14 @@ def tools_row(
         "role": tools.role.name.lower(),
         "confinedBy": tools.confined_by,
     }
+
+
+def _with_plugins(config: Config, plugins: Mapping[str, tuple[str, ...]]) -> Config:
+    written = dict(config.plugins)
+    for plugin, tools in plugins.items():
+        known = written.get(plugin, PluginSettings())
+        written[plugin] = known.model_copy(update={"tools": (*known.tools, *tools)})
+    return config.model_copy(update={"plugins": written}) if plugins else config
 
 
 def identity_of(row: Mapping[str, Any]) -> ToolIdentity:

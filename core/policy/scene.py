@@ -112,16 +112,14 @@ class Scene:
         channel, peer = self.identity.channel, self.identity.peer
         if channel is None or peer is None:
             return ()
-        found = []
-        own = self.config.groups.get(channel, {}).get(peer)
-        if own is not None:
-            found.append(self._read(own.tools, f"groups.{channel}.{peer}.tools"))
-        for plugin, settings in self.config.plugins.items():
-            asked = settings.groups.get(channel, {}).get(peer)
-            if asked is not None:
-                path = f"plugins.{plugin}.groups.{channel}.{peer}.tools"
-                found.append(self._restrict(asked.tools, path))
-        return tuple(found)
+        written = [("groups", self.config.groups)]
+        written += [(f"plugins.{plugin}.groups", own.groups) for plugin, own in self.config.plugins.items()]
+        return tuple(
+            self._restrict(groups[peer].tools, f"{path}.{name}.{peer}.tools")
+            for path, channels in written
+            for name, groups in channels.items()
+            if name.lower() == channel.lower() and peer in groups
+        )
 
     @cached_property
     def subagent_lists(self) -> ListFilter:
@@ -160,21 +158,26 @@ class Scene:
         yield from self.group_lists
 
     def _read(self, lists: ToolLists, path: str) -> ListFilter:
-        return ListFilter.read(lists, path, self.universe)
+        return ListFilter.read(lists, path, self.universe, universe_of(self.config))
 
     def _restrict(self, lists: ToolLists, path: str) -> ListFilter:
-        return ListFilter.read(lists, path, self.universe, keep_plugin_only=True)
+        return ListFilter.read(lists, path, self.universe)
 
     def _providers(
         self, path: str, sections: dict[str, ProviderTools]
     ) -> Iterator[tuple[ListFilter, ProviderTools]]:
         identity, pin = self.identity, self.agent.pin
-        named = {name.casefold() for name in (identity.provider, pin.provider) if name}
-        models = {name.casefold() for name in (identity.model, pin.model) if name}
+        named = {_plain(name) for name in (identity.provider, pin.provider) if name}
+        models = {_plain(name) for name in (identity.model, pin.model) if name}
         wanted = named | {f"{provider}/{model}" for provider in named for model in models}
         for key, section in sections.items():
-            if key.casefold() in wanted:
-                yield self._read(section, f"{path}.byProvider.{key}"), section
+            if _plain(key) in wanted:
+                yield self._restrict(section, f"{path}.byProvider.{key}"), section
+
+
+def _plain(name: str) -> str:
+    """Give the name of a provider or model without blanks and capitals."""
+    return "/".join(part.strip() for part in name.casefold().split("/"))
 
 
 def universe_of(config: Config, identity: ToolIdentity | None = None) -> Universe:

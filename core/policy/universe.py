@@ -72,7 +72,7 @@ def _made(plugins: Registered, single: tuple[str, ...]) -> Universe:
     return Universe(
         tools=TOOLS | added,
         plugin_tools=of_plugins,
-        groups={**by_plugin, **_servers(added), **GROUPS, PLUGINS_GROUP: of_plugins},
+        groups={**_together(by_plugin, _servers(added)), **GROUPS, PLUGINS_GROUP: of_plugins},
         names=Names.of(TOOLS | added),
         shadowing=tuple(sorted(offered & TOOLS)),
     )
@@ -89,6 +89,14 @@ def _servers(tools: Iterable[str]) -> dict[str, frozenset[str]]:
         if server:
             found[server].add(tool)
     return {server: frozenset(own) for server, own in found.items()}
+
+
+def _together(
+    plugins: Mapping[str, frozenset[str]], servers: Mapping[str, frozenset[str]]
+) -> dict[str, frozenset[str]]:
+    """Let a name stand for all that it could mean: a plugin may be called like an MCP server."""
+    nothing = frozenset[str]()
+    return {name: plugins.get(name, nothing) | servers.get(name, nothing) for name in {**plugins, **servers}}
 
 
 @lru_cache(maxsize=8192)

@@ -62,7 +62,7 @@ def _is_broad(handler: ast.ExceptHandler) -> bool:
 
 
 def test_every_protocol_of_the_ports_has_a_contract_suite():
-    sources = [ROOT / "core" / name for name in ("ports.py", "desks.py")]
+    sources = [ROOT / "core" / name for name in ("ports.py", "store_ports.py", "desks.py")]
     protocols = {
         node.name
         for source in sources

@@ -47,6 +47,10 @@ class Daemon:
         return SAYSO
 
     @property
+    def example(self) -> Path:
+        return EXAMPLE
+
+    @property
     def env(self) -> dict[str, str]:
         return {**os.environ, "SAYSO_HOME": str(self.home), "NO_COLOR": "1"}
 

@@ -16,7 +16,8 @@ from core.desks import PermissionDesk
 from core.errors import StartError
 from core.model.card import Card
 from core.model.notice import Notice
-from core.ports import ChatDesk, Clock, CredentialStore
+from core.ports import ChatDesk, Clock
+from core.store_ports import CredentialStore
 
 _LARGEST_FORM = 16 * 1024
 _SHUTDOWN_S = 2.0

@@ -7,7 +7,8 @@ import hmac
 import secrets
 from collections import deque
 
-from core.ports import Clock, CredentialStore
+from core.ports import Clock
+from core.store_ports import CredentialStore
 
 LINK_MS = 5 * 60_000
 _MOST_LINKS = 20

@@ -379,12 +379,12 @@ RULED = {"allowedOrigins": ["https://github.com"]}
         ({"action": "snapshot"}, None, None),
         ({"action": "act", "request": {"kind": "click", "ref": "e1"}}, None, None),
         ({"action": "act", "kind": "type", "text": "https://evil.example/"}, None, None),
-        ({"action": "act", "request": {"kind": "evaluate", "fn": "fetch('//x')"}}, None, Effect.DENY),
-        ({"action": "act", "request": {"kind": 7}}, None, Effect.DENY),
+        ({"action": "act", "request": {"kind": "evaluate", "fn": "fetch('//x')"}}, Effect.DENY, Effect.DENY),
+        ({"action": "act", "request": {"kind": 7}}, Effect.DENY, Effect.DENY),
         ({"action": "back"}, None, Effect.DENY),
-        ({"action": "somethingNew"}, None, Effect.DENY),
-        ({"action": 7}, None, Effect.DENY),
-        ({}, None, Effect.DENY),
+        ({"action": "somethingNew"}, Effect.DENY, Effect.DENY),
+        ({"action": 7}, Effect.DENY, Effect.DENY),
+        ({}, Effect.DENY, Effect.DENY),
     ],
 )
 def test_actions_without_an_address(args: dict[str, Any], free: Effect | None, ruled: Effect | None) -> None:
@@ -451,3 +451,78 @@ def test_a_faulty_origin_is_an_error_at_load_that_names_the_entry(entry: str) ->
         with pytest.raises(ValidationError) as refused:
             Config.model_validate({"tools": {"browser": {key: ["https://github.com", entry]}}})
         assert [error["loc"] for error in refused.value.errors()] == [("tools", "browser", key, 1)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("browser", {"action": "act", "request": {"kind": "evaluate", "fn": "fetch('//x')"}}),
+        ("browser", {"action": "evaluate", "script": "fetch('//x')"}),
+        ("browser", {"action": "execute_script"}),
+        ("browser", {"action": "act", "request": {"kind": "wait", "fn": "() => fetch('//x')"}}),
+        ("canvas", {"action": "eval", "javaScript": "fetch('//x')"}),
+        ("browser", {"action": "navigate", "url": "https://github.com/", "script": "fetch('//x')"}),
+    ],
+)
+def test_scripts_in_a_page_need_their_own_switch(tool: str, args: dict[str, Any]) -> None:
+    refusal = judged(tool, args)
+    assert strictest(refusal.decisions).effect is Effect.DENY
+    assert "tools.browser.evaluate: true allows it" in refusal.decisions[0].reason
+    origins = judged(tool, args, browser={"allowedOrigins": ["https://*"]})
+    assert strictest(origins.decisions).effect is Effect.DENY
+    switched = judged(tool, args, browser={"evaluate": True})
+    assert Effect.DENY not in {decision.effect for decision in switched.decisions}
+    assert "judge-redirects" in {term["kind"] for term in terms(switched)}
+
+
+def test_whatever_a_browser_does_has_its_redirects_judged() -> None:
+    for args in ({"action": "snapshot"}, {"action": "back"}, {"action": "act", "request": {"kind": "click"}}):
+        assert terms(judged("browser", args)) == [{"kind": "judge-redirects"}]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"src": "http://10.0.0.1/"},
+        {"src": "10.0.0.1"},
+        {"then": " HTTPS://evil.example/"},
+        {"options": {"fallback": ["//evil.example/x"]}},
+        {"source": "http://10.0.0.1/"},
+        {"server": "10.0.0.1"},
+    ],
+)
+def test_a_page_is_fetched_from_one_address(more: dict[str, Any]) -> None:
+    refusal = judged("web_fetch", {"url": "https://github.com/", **more})
+    assert answer(refusal)[:2] == ("deny", "web_fetch.url")
+    assert "both lead somewhere" in refusal.decisions[0].reason
+
+
+@pytest.mark.parametrize(
+    "more", [{"prompt": "https://github.com/ again?"}, {"extractMode": "text"}, {"maxChars": 9}]
+)
+def test_words_beside_the_address_are_no_address(more: dict[str, Any]) -> None:
+    assert answer(judged("web_fetch", {"url": "https://github.com/", **more}))[0] == "allow"
+
+
+@pytest.mark.parametrize(
+    ("url", "effect"),
+    [
+        ("https://user@github.com/", "deny"),
+        ("https://127.0.0.1/", "deny"),
+        ("https://evil.example/", "deny"),
+        ("https://140.82.121.4/", "allow"),
+    ],
+)
+def test_what_needs_no_look_up_is_decided_without_names(url: str, effect: str) -> None:
+    fetch = {"deniedDomains": ["evil.example"]}
+    rules = web_rules_of(Config.model_validate({"tools": {"web_fetch": fetch}}), "main")
+    judgement = judge_web("web_fetch", {"url": url}, rules, None)
+    assert answer(judgement)[0] == effect
+    assert not judgement.unresolved
+
+
+def test_a_name_that_nobody_looked_up_is_left_open() -> None:
+    judgement = judge_web("web_fetch", {"url": "https://github.com/"}, web_rules_of(Config(), "main"), None)
+    assert judgement.unresolved
+    assert judgement.decisions == ()
+    assert "connect-to" not in {term["kind"] for term in terms(judgement)}

@@ -35,9 +35,17 @@ def test_a_key_of_no_known_form_is_refused_and_quoted(text):
 @given(st.text())
 def test_no_text_makes_the_reader_fail_otherwise(text):
     try:
-        assert str(SessionKey.parse(text)) == text
+        key = SessionKey.parse(text)
+        assert SessionKey.parse(str(key)) == key
     except ValueError:
         return
+
+
+def test_a_channel_has_one_spelling_and_a_chat_keeps_its_own():
+    key = SessionKey.parse("agent:main:Telegram:AbC:subagent:X1")
+    assert key == SessionKey.parse("agent:main:telegram:AbC:subagent:X1")
+    assert str(key) == "agent:main:telegram:AbC:subagent:X1"
+    assert key != SessionKey.parse("agent:main:telegram:abc:subagent:X1")
 
 
 def test_depth_counts_the_spawns():

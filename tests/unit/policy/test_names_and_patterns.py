@@ -65,6 +65,25 @@ def test_a_pattern_of_many_stars_takes_no_time() -> None:
     assert time.perf_counter() - started < 1
 
 
+@pytest.mark.parametrize("text", ["*_" * 6 + "x", "*_" * 60 + "x", "*_?" * 30 + "*", "?*" * 60 + "x"])
+def test_a_pattern_of_many_parts_takes_no_time(text: str) -> None:
+    started = time.perf_counter()
+    compiled(text).matches("_" * 125)
+    assert time.perf_counter() - started < 0.05
+
+
+@given(st.text("ab*?\n", max_size=8), st.text("ab\n", max_size=8))
+def test_a_pattern_means_what_trying_all_ways_means(pattern: str, name: str) -> None:
+    def meets(pattern: str, name: str) -> bool:
+        if not pattern:
+            return not name
+        if pattern[0] == "*":
+            return meets(pattern[1:], name) or (bool(name) and meets(pattern, name[1:]))
+        return bool(name) and pattern[0] in ("?", name[0]) and meets(pattern[1:], name[1:])
+
+    assert compiled(pattern).matches(name) is meets(pattern, name)
+
+
 def test_groups_expand_and_an_unknown_group_is_nothing() -> None:
     universe = Universe()
     assert universe.read("group:fs").tools == GROUPS["group:fs"]
@@ -79,6 +98,12 @@ def test_a_plugin_is_named_by_its_id_and_by_the_group_of_all_plugins() -> None:
     universe = Universe.of({"Weather": ["forecast", "Radar"], "other": ["thing"]})
     assert universe.read("weather").tools == {"forecast", "radar"}
     assert universe.read("group:plugins").tools == {"forecast", "radar", "thing"}
+
+
+def test_a_plugin_called_like_an_mcp_server_is_meant_too() -> None:
+    universe = Universe.of({"mcp__github": ["gh_admin", "mcp__github__list"], "o": ["mcp__github__other"]})
+    assert universe.read("mcp__github").tools == {"gh_admin", "mcp__github__list", "mcp__github__other"}
+    assert universe.read("o").tools == {"mcp__github__other"}
 
 
 def test_a_plugin_cannot_take_the_name_of_a_built_in_tool() -> None:

@@ -129,17 +129,51 @@ class TestLists:
         assert allowed(config) == {"exec"}
 
 
+CONFIGURED = {"weather": {"tools": ["forecast", "radar"]}}
+
+
 class TestPluginOnlyAllowLists:
     @pytest.mark.parametrize("entries", [["forecast"], ["weather"], ["group:plugins"], ["radar", "weather"]])
     def test_they_are_set_aside_with_a_warning(self, entries: list[str]) -> None:
-        found = tools({"tools": {"profile": "coding", "allow": entries}}, plugins=PLUGINS)
+        found = tools({"tools": {"profile": "coding", "allow": entries}, "plugins": CONFIGURED})
         assert found.stripped_allowlist
         assert found.allowed == CODING - OWNER_ONLY
         assert "tools.allow lists only plugin tools" in found.warnings[0]
 
     @pytest.mark.parametrize("entries", [["forecast", "read"], ["forecast", "unknown"], ["fore*"], ["*"]])
     def test_other_lists_stand(self, entries: list[str]) -> None:
-        assert not tools({"tools": {"allow": entries}}, plugins=PLUGINS).stripped_allowlist
+        assert not tools({"tools": {"allow": entries}, "plugins": CONFIGURED}).stripped_allowlist
+
+    @pytest.mark.parametrize(
+        "entries", [["forecast", "later"], ["later"], ["forecast", "mail"], ["group:plugins"]]
+    )
+    def test_no_registration_at_run_time_sets_a_list_aside(self, entries: list[str]) -> None:
+        written = {"registered": ["clock"], "allow": entries}
+        plugins = {} if entries == ["group:plugins"] else {"weather": {"tools": ["forecast"]}}
+        config = {"tools": written, "plugins": plugins}
+        before = tools(config).allowed
+        found = tools(config, plugins={"mail": ("later",)})
+        assert not found.stripped_allowlist
+        assert found.allowed == before | {"later"}
+
+    @pytest.mark.parametrize(
+        "config",
+        [
+            {"groups": {"slack": {"C1": {"tools": {"allow": ["forecast"]}}}}},
+            {"tools": {"byProvider": {"acme": {"allow": ["forecast"]}}}},
+            agent(tools={"byProvider": {"acme": {"allow": ["forecast"]}}}),
+        ],
+    )
+    def test_lists_for_groups_and_providers_stand(self, config: dict[str, Any]) -> None:
+        found = tools({**config, "plugins": CONFIGURED}, provider="acme", channel="slack", peer="C1")
+        assert found.allowed == {"forecast"}
+        assert not found.stripped_allowlist
+
+    @pytest.mark.parametrize("provider", [" acme", "ACME ", "acme\n", "Acme"])
+    def test_blanks_and_capitals_around_a_provider_escape_no_list(self, provider: str) -> None:
+        config = {"tools": {"byProvider": {"acme": {"deny": ["read"]}, "acme/small": {"deny": ["write"]}}}}
+        assert not {"read", "write"} & tools(config, provider=provider, model=" Small ").allowed
+        assert "read" in tools(config, provider="acme2", model="small").allowed
 
     def test_a_list_of_unknown_names_blocks_everything_and_says_so(self) -> None:
         found = tools({"tools": {"allow": ["nothing"]}})

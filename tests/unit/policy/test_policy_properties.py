@@ -211,10 +211,44 @@ def test_an_entry_written_twice_means_nothing_more(
     assert resolved(doubled, who).allowed == resolved(plain, who).allowed
 
 
-@given(configs(), identities, st.booleans())
-def test_a_child_never_has_what_its_parent_lacks(plain: Plain, who: ToolIdentity, more: bool) -> None:  # noqa: FBT001 - drawn
-    child = replace(who, depth=who.depth + 1, role=max(who.role, Role.SUBAGENT) if more else who.role)
-    assert resolved(plain, child).allowed <= resolved(plain, who).allowed
+def spelled(draw: st.DrawFn, name: str | None, others: list[str]) -> str | None:
+    """Give a name as a child may repeat it; a child may add one where its parent said nothing."""
+    if name is None:
+        return draw(st.sampled_from([None, *others]))
+    return draw(st.sampled_from([name, name.upper(), f" {name}", f"{name}\t"]))
+
+
+@st.composite
+def families(draw: st.DrawFn) -> tuple[ToolIdentity, ToolIdentity]:
+    """Draw a parent and a child of its: same agent, chat and provider, at the same moment."""
+    parent = draw(identities)
+    child = replace(
+        parent,
+        depth=parent.depth + draw(st.integers(1, 2)),
+        role=max(parent.role, draw(st.sampled_from(Role))),
+        provider=spelled(draw, parent.provider, ["acme", "other"]),
+        model=spelled(draw, parent.model, ["small", "large"]),
+        sandboxed=parent.sandboxed or draw(st.booleans()),
+        channel=draw(st.sampled_from(["slack", "Slack"])),
+    )
+    return parent, child
+
+
+@given(configs(), families())
+def test_a_child_never_has_what_its_parent_lacks(
+    plain: Plain, family: tuple[ToolIdentity, ToolIdentity]
+) -> None:
+    parent, child = family
+    assert resolved(plain, child).allowed <= resolved(plain, parent).allowed
+
+
+@given(configs(), identities)
+def test_a_plugin_registered_at_run_time_changes_nothing_for_other_tools(
+    plain: Plain, who: ToolIdentity
+) -> None:
+    without = resolved(plain, replace(who, plugins={}))
+    later = resolved(plain, replace(who, plugins=MAIL))
+    assert later.allowed - set(MAIL["mail"]) == without.allowed
 
 
 @given(configs(), identities)
