@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Notified = Callable[[str, dict[str, Any]], None]
 
 LINE_LIMIT = 1024 * 1024
-ANSWER_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 15.0
 
 INVALID_PARAMS = -32602
 LINE_TOO_LONG = -32005

@@ -6,6 +6,7 @@ import asyncio
 import faulthandler
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -23,6 +24,7 @@ from core.errors import ConfigError, StartError, StoreError
 
 EXIT_CONFIG = 78
 SLOWEST_STOP_S = 10.0
+MOST_FILES = 8192
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +36,21 @@ def up(options: UpOptions) -> int:
         loaded = read()
         home = prepare(Path(os.environ.get("SAYSO_HOME") or Path.home() / ".sayso").absolute())
         _log_to_stderr(loaded)
+        _take_files()
         with held(home):
             asyncio.run(_serve(loaded, read, home, Path(options.socket) if options.socket else home.socket))
     except (ConfigError, StartError, StoreError) as error:
         print(f"sayso: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the last words of a daemon
         return EXIT_CONFIG
     return 0
+
+
+def _take_files() -> None:
+    """Let more connections wait than a login is given files for; the hard limit stays."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _read(options: UpOptions) -> LoadedConfig:

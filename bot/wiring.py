@@ -19,6 +19,7 @@ from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
 from adapters.runners.host import HostRunner
 from adapters.runners.leftovers import kill_leftovers
+from adapters.runners.spool import remove_spools
 from adapters.stores.sqlite import open_store
 from bot import registry
 from bot.clock import SystemClock
@@ -36,11 +37,13 @@ from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
 from core.approvals.entries import AllowlistEntries, Surroundings
+from core.approvals.flood import FloodControl
 from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.pairing import Pairing
 from core.approvals.permissions import Permissions
 from core.approvals.recovery import recover
+from core.approvals.retention import Retention
 from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
 from core.config import Config
@@ -125,6 +128,10 @@ async def assemble(
     for channel in channels:
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
     await _watch_over(stack, people, gate, store, clock)
+    retention = Retention(
+        store, clock, lambda: live.config().approvals.retention_ms, partial(remove_spools, home.output)
+    )
+    await stack.enter_async_context(owned(retention.run(), "retention"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
     around = Surroundings(config, live.where, str(socket), loaded.secrets)
     entries = AllowlistEntries(store, clock, around)
@@ -157,7 +164,8 @@ async def _people(
     stack.push_async_callback(pairing.close)
     routing = Routing(live.config, opened, lambda: pairing.paired)
     rules = Rulebook(live.config).rules
-    approvals = Approvals(ledger, store, clock, routing.routes, secrets, rules)
+    flood = FloodControl(clock, lambda: live.config().approvals.exec)
+    approvals = Approvals(ledger, store, clock, routing.routes, secrets, rules, flood)
     addresses = Addresses(opened, registry.place, routing.named)
     herald = Herald(store, clock, lambda: live.config().approvals.notices, addresses, secrets)
     ledger.on_commit.append(herald.hear)
@@ -171,6 +179,7 @@ async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: 
     await stack.enter_async_context(owned(people.herald.run(), "herald"))
     await stack.enter_async_context(owned(watch.run(), "watch over channels"))
     await stack.enter_async_context(owned(people.approvals.keep_deadlines(gate.fallback), "deadlines"))
+    await stack.enter_async_context(owned(people.approvals.flood.keep_account(store), "sums of floods"))
 
 
 async def _credentials(loaded: LoadedConfig, store: Store, clock: Clock, home: Home) -> Credentials:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,18 +13,18 @@ from core.model.request import AuditEvent, ChainedEvent
 
 GENESIS = "0" * 64
 UNREADABLE = "audit.unreadable"
+_ROW = {"seq", "at", "kind", "actor", "request", "data", "previous", "hash"}
+_PLAIN = json.JSONEncoder(allow_nan=False)
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401 - any plain JSON value
     """Give the one spelling of a JSON value: sorted keys, no spaces, ASCII only; NaN raises ValueError."""
-    plain = json.loads(json.dumps(value, allow_nan=False))
-    return _spell(plain)
+    return _spell(json.loads(_PLAIN.encode(value)))
 
 
 def _spell(plain: Any) -> bytes:  # noqa: ANN401 - what json.loads gave
-    return json.dumps(
-        plain, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-    ).encode()
+    return _CANONICAL.encode(plain).encode()
 
 
 def body(seq: int, event: AuditEvent) -> bytes:
@@ -48,6 +48,12 @@ def _seal(previous: str, content: bytes) -> str:
 def chain(seq: int, previous: str, event: AuditEvent) -> ChainedEvent:
     """Put an event in its place after the one whose hash is `previous` (`GENESIS` for the first)."""
     return ChainedEvent(seq, event, previous, _seal(previous, body(seq, event)))
+
+
+def sealed(seq: int, previous: str, event: AuditEvent) -> tuple[bytes, str]:
+    """Give the bytes to keep for an event in this place, and its hash."""
+    content = body(seq, event)
+    return content, _seal(previous, content)
 
 
 def restore(seq: int, content: bytes, previous: str, seal: str) -> ChainedEvent:
@@ -123,6 +129,46 @@ async def verify(record: Record) -> Verification:
     noted_now = await record.head()
     problem = _end_fault(last, noted, noted_now)
     return _broken(min(last, noted_now), problem) if problem else Verification(True, *last)
+
+
+def verify_part(links: Iterable[ChainedEvent]) -> Verification:
+    """Recompute a part of the chain on its own; what came before it and after it is not proved."""
+    last: tuple[int, str] | None = None
+    for link in links:
+        before = last or (link.seq - 1, GENESIS if link.seq == 1 else link.previous)
+        problem = _fault(before, (0, ""), link)
+        if problem:
+            return _broken(before, problem)
+        last = (link.seq, link.hash)
+    return Verification(True, *(last or (0, GENESIS)))
+
+
+def to_row(link: ChainedEvent) -> dict[str, Any]:
+    """Give a link as one row of an exported record; `from_row` reads it back."""
+    event = link.event
+    return {
+        "seq": link.seq,
+        "at": event.at,
+        "kind": event.kind,
+        "actor": event.actor,
+        "request": event.request_id,
+        "data": event.data,
+        "previous": link.previous,
+        "hash": link.hash,
+    }
+
+
+def from_row(row: Any) -> ChainedEvent:  # noqa: ANN401 - what a file holds
+    """Read a row of an exported record; raises ValueError where it is none."""
+    if (
+        not isinstance(row, dict)
+        or row.keys() != _ROW
+        or not isinstance(row["seq"], int)
+        or isinstance(row["seq"], bool)
+    ):
+        raise ValueError(f"a row has exactly {', '.join(sorted(_ROW))}")
+    event = AuditEvent(row["at"], row["kind"], row["actor"], row["request"], row["data"])
+    return ChainedEvent(row["seq"], event, str(row["previous"]), str(row["hash"]))
 
 
 def _broken(last: tuple[int, str], problem: str) -> Verification:

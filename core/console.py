@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.approvals.card import outcome_of, settled_line
@@ -14,11 +14,12 @@ from core.approvals.ledger import Ledger
 from core.approvals.recovery import EVERYTHING_LOCKED, TOKEN_REVOKED
 from core.approvals.rehearsal import rehearsal
 from core.approvals.service import Approvals
-from core.audit import verify
+from core.audit import to_row, verify
 from core.credentials import Credentials
 from core.errors import RequestError, UnknownRequest
 from core.explain import call_of, explain, listed_segments, read_row
 from core.judge import Judge
+from core.model.history import Delivery, HistoryQuery
 from core.model.principal import Reviewer
 from core.model.request import (
     MIN_PREFIX,
@@ -34,6 +35,7 @@ from core.policy.rows import tools_row
 from core.ports import Clock, Store
 from core.runs import Runs
 
+PAGE_CHARACTERS = 1_000_000  # of a page of the record, so that one answer stays small
 NOTIFICATIONS = {
     "approval.requested": "exec.approval.requested",
     "approval.reviewed": "exec.approval.reviewed",
@@ -88,28 +90,28 @@ class OperatorConsole:
         """List what waits, oldest first."""
         return [summary(request) for request in await self._store.in_states(State.WAITING)]
 
-    async def history(self, limit: int) -> list[dict[str, Any]]:
-        """List what was decided, newest first."""
-        running = await self._store.in_states(State.APPROVED, State.RUNNING)
-        ended = await self._store.recent(limit)
-        return [summary(request) for request in (*reversed(running), *ended)][:limit]
+    async def history(self, query: HistoryQuery) -> list[dict[str, Any]]:
+        """List what was decided and fits, newest first."""
+        return [summary(request) for request in await self._store.search(query)]
 
     async def show(self, request_id: str) -> dict[str, Any]:
         """Tell everything about one request."""
         request = await self._find(request_id)
         record = [_event(chained) for chained in await self._store.events_about(request.id)]
-        copies = await self._store.copies(request.id)
+        deliveries = await self._store.deliveries(request.id)
         return {
             **summary(request),
+            "tool": request.call.tool,
+            "peer": asdict(request.peer) if request.peer else None,
+            "startedAt": request.started_at,
+            "approval": request.resolution.to_json(request.id) if request.resolution else None,
             "outcome": outcome_of(request).to_json(),
             "verdict": request.verdict,
             "always": {"words": list(request.always.words), "why": request.always.why},
             "binding": request.binding.digest,
             "required": request.required,
             "reviews": [_review(given) for given in request.reviews],
-            "copies": [
-                {"channel": kept.copy.channel, "place": kept.copy.place, "ref": kept.ref} for kept in copies
-            ],
+            "copies": [_delivered(delivery) for delivery in deliveries],
             "record": record,
         }
 
@@ -176,6 +178,18 @@ class OperatorConsole:
             tail: deque[ChainedEvent] = deque([event async for event in events], maxlen=limit)
         return [_event(chained) for chained in tail]
 
+    async def audit_page(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Return the links after an event, in order, as rows that can be verified elsewhere."""
+        rows: list[dict[str, Any]] = []
+        size = 0
+        async with aclosing(self._store.events(after)) as links:
+            async for link in links:
+                rows.append(to_row(link))
+                size += len(str(link.event.data))
+                if len(rows) >= limit or size >= PAGE_CHARACTERS:
+                    break
+        return rows
+
     async def audit_verify(self) -> dict[str, Any]:
         """Recompute the chain."""
         return (await verify(self._store)).to_json()
@@ -209,7 +223,7 @@ class OperatorConsole:
         if not self._approvals.routes(question):
             raise RequestError(_nowhere(channel), field="channel")
         asked = await self._approvals.ask(question)
-        if asked is None:
+        if not isinstance(asked, Request):
             raise RequestError("Sayso is locked, so nobody is asked anything; sayso unlock ends that")
         places = [{"channel": copy.channel, "place": copy.place} for copy in asked.copies]
         return {"id": asked.id, "deadline": asked.deadline, "places": places}
@@ -233,7 +247,7 @@ class OperatorConsole:
         """Tell how the daemon is."""
         return {
             **self._daemon.status(),
-            "waiting": len(await self._store.in_states(State.WAITING)),
+            "waiting": await self._store.count(State.WAITING),
             "running": len(self._runs),
             "locked": await self._store.locked(),
         }
@@ -295,6 +309,19 @@ def summary(request: Request) -> dict[str, Any]:
         "endedAt": request.ended_at,
         "decided": settled_line(request) if request.resolution else None,
         "exitCode": (request.outcome or {}).get("exitCode"),
+    }
+
+
+def _delivered(delivery: Delivery) -> dict[str, Any]:
+    return {
+        "channel": delivery.copy.channel,
+        "place": delivery.copy.place,
+        "ref": delivery.ref,
+        "state": delivery.state,
+        "tries": delivery.tries,
+        "pending": delivery.pending.value if delivery.pending else None,
+        "dueAt": delivery.due_at,
+        "error": delivery.error,
     }
 
 

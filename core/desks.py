@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from core.model.allowlist import AllowlistEntry
 from core.model.call import ToolCall
+from core.model.history import HistoryQuery
 from core.model.outcome import Outcome
 from core.model.principal import Claims, PeerCredentials, Reviewer
 from core.model.request import Review
@@ -56,8 +57,8 @@ class Console(Protocol):
         """List what waits, oldest first."""
         ...
 
-    async def history(self, limit: int) -> list[dict[str, Any]]:
-        """List what was decided, newest first."""
+    async def history(self, query: HistoryQuery) -> list[dict[str, Any]]:
+        """List what was decided and fits, newest first."""
         ...
 
     async def show(self, request_id: str) -> dict[str, Any]:
@@ -94,6 +95,10 @@ class Console(Protocol):
 
     async def audit_tail(self, limit: int) -> list[dict[str, Any]]:
         """Return the newest audit events, oldest first: {seq, at, kind, actor, request, data, hash}."""
+        ...
+
+    async def audit_page(self, after: int, limit: int) -> list[dict[str, Any]]:
+        """Return the links after an event, in order: {…as in audit_tail, previous}; empty at the end."""
         ...
 
     async def audit_verify(self) -> dict[str, Any]:

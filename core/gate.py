@@ -211,7 +211,17 @@ class Gate:
         if unanswerable is not None:
             return await self._overrule(request, unanswerable)
         asked = await self._approvals.ask(request)
+        if isinstance(asked, Decision):
+            return await self._turn_away(request, asked)
         return outcome_of(asked) if asked else await self._barred(request)
+
+    async def _turn_away(self, request: Request, decision: Decision) -> Outcome:
+        """Refuse one question of a flood; only the first of them is recorded by itself."""
+        if self._approvals.flood.first(request.call.agent, decision.rule):
+            return await self._overrule(request, decision)
+        counted = overruled(request, decision, self._locate(decision.source))
+        refused = lifecycle.refused(counted, self._clock.now()).request
+        return replace(outcome_of(refused), request_id=None)
 
     async def _follow(self, request_id: str, observer: RunObserver) -> Outcome:
         """Wait for the answer, then for the run; the first asker to see a yes starts it."""

@@ -22,7 +22,7 @@ from core.model.request import (
     State,
 )
 from core.model.standing import DenyRule, Remembered, StandingPermission
-from core.store_ports import AllowlistStore, CredentialStore, PairingStore
+from core.store_ports import AllowlistStore, CredentialStore, HistoryStore, PairingStore
 
 
 class Clock(Protocol):
@@ -222,6 +222,7 @@ class LockStore(Protocol):
 
 class Store(
     RequestStore,
+    HistoryStore,
     StandingStore,
     SessionStore,
     AllowlistStore,

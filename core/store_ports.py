@@ -1,4 +1,4 @@
-"""What the store keeps beside requests: the allowlist, credentials, and people let in by a code."""
+"""What the store keeps beside open requests: history, allowlist, credentials, people let in by a code."""
 
 from __future__ import annotations
 
@@ -6,8 +6,32 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from core.model.allowlist import AllowlistEdit, AllowlistEntry, EntryUse, ExecApprovals
+from core.model.history import Delivery, HistoryQuery
 from core.model.pairing import PairedPerson
-from core.model.request import AgentRecord, AuditEvent
+from core.model.request import AgentRecord, AuditEvent, Request, State
+
+
+class HistoryStore(Protocol):
+    """What was asked and decided, for as long as it is kept."""
+
+    async def search(self, query: HistoryQuery) -> tuple[Request, ...]:
+        """Return the requests that fit, newest first; what waits only where `states` names it."""
+        ...
+
+    async def count(self, *states: State) -> int:
+        """Tell how many requests are in these states."""
+        ...
+
+    async def forget(self, before: int, limit: int) -> tuple[str, ...]:
+        """Let requests go that ended before this time, at most so many; returns their ids.
+
+        Their grants, copies and messages go with them. The record stays, and so does what answers left.
+        """
+        ...
+
+    async def deliveries(self, request_id: str) -> tuple[Delivery, ...]:
+        """Tell how each copy of a request fares."""
+        ...
 
 
 class AllowlistStore(Protocol):

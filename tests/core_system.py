@@ -14,6 +14,7 @@ from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from adapters.stores.sqlite import open_store
 from core.approvals.binding import reverify
+from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
 from core.approvals.service import Approvals
@@ -81,7 +82,8 @@ class System:
     def __init__(self, store, clock, root, config, routes, resolver, names=None):
         self.store, self.clock, self.routes = store, clock, routes
         self.ledger = Ledger(store)
-        self.approvals = Approvals(self.ledger, store, clock, self._routes)
+        flood = FloodControl(clock, lambda: self.judge.config.approvals.exec)
+        self.approvals = Approvals(self.ledger, store, clock, self._routes, flood=flood)
         self.runs = Runs(self.ledger, clock)
         self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
         site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")

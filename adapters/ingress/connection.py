@@ -30,7 +30,7 @@ from core.model.principal import PeerCredentials, Reviewer
 
 log = logging.getLogger(__name__)
 
-HELLO_DEADLINE_S = 10.0
+HELLO_DEADLINE_S = 15.0
 UNREAD_LIMIT = 32 * 1024 * 1024
 CALLS_LIMIT = 64
 _CHUNK = 64 * 1024

@@ -43,7 +43,7 @@ async def _pending(ctx: OperatorCall, params: Params) -> Result:
 
 
 async def _history(ctx: OperatorCall, params: Params) -> Result:
-    return await ctx.console.history(p.read(p.Listing, params).limit)
+    return await ctx.console.history(p.read(p.History, params).query())
 
 
 async def _show(ctx: OperatorCall, params: Params) -> Result:
@@ -64,6 +64,11 @@ async def _tools(ctx: OperatorCall, params: Params) -> Result:
 
 async def _audit_tail(ctx: OperatorCall, params: Params) -> Result:
     return await ctx.console.audit_tail(p.read(p.Listing, params).limit)
+
+
+async def _audit_page(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(p.AuditPage, params)
+    return await ctx.console.audit_page(asked.after, asked.limit)
 
 
 async def _audit_verify(ctx: OperatorCall, params: Params) -> Result:
@@ -228,6 +233,7 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "policy.explain": _explain,
     "policy.tools": _tools,
     "audit.tail": _audit_tail,
+    "audit.page": _audit_page,
     "audit.verify": _audit_verify,
     "agent.add": _agent_add,
     "agent.list": _agent_list,

@@ -15,8 +15,9 @@ from core.approvals import commands
 from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import Placement
+from core.model.history import HistoryQuery
 from core.model.principal import Claims, Reviewer
-from core.model.request import Answer, Review
+from core.model.request import Answer, Review, State
 from core.model.session import SessionKey
 from core.model.standing import LONGEST_MS, MOST_USES, SHORTEST_MS
 
@@ -293,6 +294,40 @@ class Listing(Params):
     """Methods that list the newest."""
 
     limit: Limit = 50
+
+
+Needle = Annotated[Text, Field(min_length=1, max_length=1_000)]
+Moment = Annotated[int, Field(ge=0, le=2**53)]
+
+
+class History(Params):
+    """`request.history`; times are epoch milliseconds."""
+
+    limit: Limit = 50
+    agent: Needle | None = None
+    session: Needle | None = None
+    person: Needle | None = None
+    text: Needle | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    states: Annotated[tuple[str, ...], Strict(strict=False), Field(max_length=20)] = ()
+
+    def query(self) -> HistoryQuery:
+        """Return the question as the core knows it."""
+        unknown = [state for state in self.states if state not in set(State)]
+        if unknown:
+            known = ", ".join(State)
+            raise RpcError(
+                Code.INVALID_PARAMS, f"no state is {unknown[0][:40]!r}; there are {known}", field="states"
+            )
+        return HistoryQuery(**{**self.model_dump(), "states": tuple(State(state) for state in self.states)})
+
+
+class AuditPage(Params):
+    """`audit.page`."""
+
+    after: Moment = 0
+    limit: Limit = 200
 
 
 class ChannelTest(Params):

@@ -16,7 +16,7 @@ from core.errors import StartError
 from core.model.principal import PeerCredentials
 
 PATH_LIMIT = 107
-_BACKLOG = 128
+_BACKLOG = 1024
 _CREDENTIALS = struct.Struct("3i")
 
 

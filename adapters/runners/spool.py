@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -83,3 +85,11 @@ def open_spool(directory: Path, request_id: str, stream: str, cap: int) -> Spool
     except OSError:
         return Spool(None, cap)
     return Spool(os.fdopen(descriptor, "wb", buffering=0), cap)
+
+
+def remove_spools(directory: Path, request_ids: Iterable[str]) -> None:
+    """Remove what the runs of these requests left."""
+    for request_id in request_ids:
+        for stream in ("stdout", "stderr"):
+            with suppress(OSError):
+                (directory / f"{request_id}.{stream}").unlink(missing_ok=True)

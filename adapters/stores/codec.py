@@ -37,7 +37,9 @@ def request_row(request: Request) -> dict[str, Any]:
         "created_at": request.created_at,
         "deadline": request.deadline,
         "ended_at": request.ended_at,
+        "moment": request.created_at if request.ended_at is None else request.ended_at,
         "person_allowed": int(_person_allowed(request)),
+        "command": shown_text(request.canonical),
         "body": body,
         "stdin": stdin,
     }

@@ -1,18 +1,24 @@
-"""Two connections to one database file: work runs whole in the thread of the connection it was given to."""
+"""Two connections to one database file; what waits to be written is committed and synced together."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Callable
-from contextlib import suppress
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import aiosqlite
 
+from adapters.stores.units import Unit, commit_together, roll_back
 from core.errors import StoreError
 
 T = TypeVar("T")
+
+_MOST_TOGETHER = 128  # bounds how long the first of them waits for the last
 
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; make room there and ask again",
@@ -49,6 +55,10 @@ class Connection(aiosqlite.Connection):
         result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]  # not typed in aiosqlite
         return result
 
+    def turn(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Have the work run in the connection's thread, after what waits there already; tells nobody."""
+        self._tx.put_nowait((None, lambda: work(self._conn)))
+
 
 class Database:
     """One writer, whose thread is the queue of all writing, and one reader that never waits for it."""
@@ -57,23 +67,52 @@ class Database:
         self.path = path
         self._writer = writer
         self._reader = reader
+        self._queue: deque[tuple[Unit[Any], asyncio.Future[None]]] = deque()
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
-        """Run the work as one transaction; rolled back where it raises or returns False.
+        """Run the work whole or not at all: not where it raises or returns False.
 
-        What is not `durable` survives the end of the process, but perhaps not a power cut.
+        Work that waits at the same time shares a transaction and its sync, each part behind a savepoint of
+        its own; it may be run again, alone, after a transaction that could not be kept. What is not
+        `durable` survives the end of the process, but perhaps not a power cut.
         """
-        return await self._run(self._writer, lambda connection: _transaction(connection, work, durable))
+        if self._writer.closed:
+            raise self._is_closed()
+        loop = asyncio.get_running_loop()
+        unit, done = Unit(work, durable), loop.create_future()
+        self._queue.append((unit, done))
+        # Each of n callers has a turn, and each turn takes the first of the queue at least: with its own
+        # turn, at the latest, a unit is done. Nobody waits for turns, so that one call wakes many callers.
+        self._writer.turn(partial(self._take_turn, loop))
+        await done
+        with self._told():
+            return unit.result()
 
     async def read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run the work on what is committed, as of one moment."""
         return await self._run(self._reader, lambda connection: _snapshot(connection, work))
 
+    def _take_turn(self, loop: asyncio.AbstractEventLoop, connection: sqlite3.Connection) -> None:
+        waiting = min(len(self._queue), _MOST_TOGETHER)
+        if waiting:
+            taken = [self._queue.popleft() for _ in range(waiting)]
+            commit_together(connection, [unit for unit, _ in taken])
+            loop.call_soon_threadsafe(_wake, [done for _, done in taken])
+
     async def _run(self, connection: Connection, work: Callable[[sqlite3.Connection], T]) -> T:
         if connection.closed:
-            raise StoreError(f"{self.path}: the database is closed")
-        try:
+            raise self._is_closed()
+        with self._told():
             return await connection.run(work)
+
+    def _is_closed(self) -> StoreError:
+        return StoreError(f"{self.path}: the database is closed")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what SQLite raises into an error that says what to do."""
+        try:
+            yield
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: nothing was kept or read: {advice(error)}") from error
         except (UnicodeEncodeError, OverflowError) as error:
@@ -82,16 +121,10 @@ class Database:
             ) from error
 
 
-def _transaction(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T], durable: bool) -> T:  # noqa: FBT001 - only called above
-    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        result = work(connection)
-        connection.execute("ROLLBACK" if result is False else "COMMIT")
-    except BaseException:
-        _roll_back(connection)
-        raise
-    return result
+def _wake(callers: Iterable[asyncio.Future[None]]) -> None:
+    for done in callers:
+        if not done.done():
+            done.set_result(None)
 
 
 def _snapshot(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -99,11 +132,4 @@ def _snapshot(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection
     try:
         return work(connection)
     finally:
-        _roll_back(connection)
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    # SQLite rolls back by itself after some errors; one while rolling back leaves nothing committed either.
-    with suppress(sqlite3.Error):
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        roll_back(connection)

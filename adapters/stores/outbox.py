@@ -11,6 +11,7 @@ from typing import Any
 from adapters.stores.codec import shown_text
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
+from core.model.history import Delivery
 from core.model.notice import Notice, NoticeKind
 from core.model.request import AuditEvent, Copy, KeptCopy, MessageKind, OutboxMessage, Request
 
@@ -37,6 +38,22 @@ _FAILED = "UPDATE outbox SET attempts = attempts + 1, due_at = ?, error = ? WHER
 _REMOVE = "DELETE FROM outbox WHERE id = ?"
 _PLAN_COPY = "INSERT INTO copies (request_id, channel, place, nonce) VALUES (?, ?, ?, ?)"
 _COPIES = "SELECT request_id, channel, place, nonce, ref FROM copies"
+
+_OF_COPY = "WHERE request_id = ? AND channel = ? AND place = ?"
+_ARRIVED = f"""
+    UPDATE copies SET ref = coalesce(?, ref), shows = ?, tries = tries + ?, error = NULL {_OF_COPY}
+"""  # noqa: S608 - its parts are constants
+_GIVEN_UP = f"UPDATE copies SET error = ?, tries = tries + ? {_OF_COPY}"  # noqa: S608 - as above
+_DELIVERIES = """
+    SELECT copy.channel, copy.place, copy.nonce, copy.ref, copy.shows,
+           copy.tries + coalesce(message.attempts, 0), message.kind, message.due_at,
+           CASE WHEN message.id IS NULL THEN copy.error ELSE message.error END
+    FROM copies AS copy LEFT JOIN outbox AS message ON message.id = (
+        SELECT min(id) FROM outbox
+        WHERE request_id = copy.request_id AND channel = copy.channel AND place = copy.place
+              AND kind != 'notice')
+    WHERE copy.request_id = ? ORDER BY copy.id
+"""
 
 
 def plan_copies(connection: sqlite3.Connection, request: Request) -> None:
@@ -83,6 +100,19 @@ def _copy(row: tuple[str, str, str, str, str | None]) -> KeptCopy:
     return KeptCopy(request_id, Copy(channel, place, nonce), ref)
 
 
+def _copy_key(message: OutboxMessage) -> tuple[str, str, str]:
+    return message.request_id, message.channel, message.place
+
+
+def _delivery(row: tuple[Any, ...]) -> Delivery:
+    channel, place, nonce, ref, shows, tries, pending, due_at, error = row
+    return Delivery(Copy(channel, place, nonce), ref, _kind(shows), tries, _kind(pending), due_at, error)
+
+
+def _kind(text: str | None) -> MessageKind | None:
+    return MessageKind(text) if text else None
+
+
 class SqliteOutbox(Part):
     """OutboxStore over SQLite."""
 
@@ -106,13 +136,12 @@ class SqliteOutbox(Part):
 
     async def delivered(self, message: OutboxMessage, ref: str | None) -> None:
         """Forget a message that arrived; keep `ref`, by which its copy can be updated."""
-        where = (message.request_id, message.channel, message.place)
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute(_REMOVE, (message.id,))
-            if ref is not None and message.kind is MessageKind.POST:
-                sql = "UPDATE copies SET ref = ? WHERE request_id = ? AND channel = ? AND place = ?"
-                connection.execute(sql, (ref, *where))
+            if connection.execute(_REMOVE, (message.id,)).rowcount == 1:
+                new_ref = ref if message.kind is MessageKind.POST else None
+                arrived = (new_ref, message.kind, message.attempts + 1, *_copy_key(message))
+                connection.execute(_ARRIVED, arrived)
 
         await self._database.write(work)
 
@@ -135,6 +164,7 @@ class SqliteOutbox(Part):
 
         def work(connection: sqlite3.Connection) -> None:
             if connection.execute(_REMOVE, (message.id,)).rowcount == 1:
+                connection.execute(_GIVEN_UP, (shown_text(error), message.attempts + 1, *_copy_key(message)))
                 append_events(connection, (event,))
 
         await self._database.write(work)
@@ -144,6 +174,11 @@ class SqliteOutbox(Part):
         sql = f"{_COPIES} WHERE request_id = ? ORDER BY id"
         rows = await self._database.read(lambda connection: connection.execute(sql, (request_id,)).fetchall())
         return tuple(map(_copy, rows))
+
+    async def deliveries(self, request_id: str) -> tuple[Delivery, ...]:
+        """Tell how each copy of a request fares."""
+        rows = await self._database.read(lambda c: c.execute(_DELIVERIES, (request_id,)).fetchall())
+        return tuple(map(_delivery, rows))
 
     async def copy_by_nonce(self, nonce: str) -> KeptCopy | None:
         """Return the copy whose buttons carry this nonce."""

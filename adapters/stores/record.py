@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import Any
 
 from adapters.stores.part import Part
-from core.audit import body, chain, restore
+from core.audit import restore, sealed
 from core.model.request import AuditEvent, ChainedEvent
 
 _PAGE = 500
@@ -19,11 +19,10 @@ def append_events(connection: sqlite3.Connection, events: Iterable[AuditEvent]) 
     seq, previous = _head(connection)
     rows = []
     for event in events:
-        link = chain(seq + 1, previous, event)
-        seq, previous = link.seq, link.hash
-        rows.append(
-            (seq, _bytes(event.request_id), body(seq, event), link.previous.encode(), link.hash.encode())
-        )
+        seq += 1
+        content, seal = sealed(seq, previous, event)
+        rows.append((seq, _bytes(event.request_id), content, previous.encode(), seal.encode()))
+        previous = seal
     connection.executemany("INSERT INTO audit VALUES (?, ?, ?, ?, ?)", rows)
     connection.execute("UPDATE meta SET audit_seq = ?, audit_hash = ?", (seq, previous))
 

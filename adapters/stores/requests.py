@@ -21,15 +21,15 @@ _MOST = 10_000
 _FINAL = json.dumps([state for state in State if state.final])
 _INSERT = """
     INSERT INTO requests (id, kind, state, agent, session, binding, created_at, deadline, ended_at,
-                          person_allowed, body, stdin)
+                          person_allowed, moment, command, body, stdin)
     VALUES (:id, :kind, :state, :agent, :session, :binding, :created_at, :deadline, :ended_at,
-            :person_allowed, :body, :stdin)
+            :person_allowed, :moment, :command, :body, :stdin)
     ON CONFLICT (id) DO NOTHING
 """
 _REPLACE = """
     UPDATE requests SET kind = :kind, state = :state, agent = :agent, session = :session,
         binding = :binding, created_at = :created_at, deadline = :deadline, ended_at = :ended_at,
-        person_allowed = :person_allowed, body = :body, stdin = :stdin
+        person_allowed = :person_allowed, moment = :moment, command = :command, body = :body, stdin = :stdin
     WHERE id = :id AND state IN (SELECT value FROM json_each(:expect))
 """
 _ISSUE = """
@@ -49,6 +49,9 @@ _CLOSED = """
 """
 
 
+_ANSWERED = "INSERT OR IGNORE INTO answerers (person, request_id, name) VALUES (?, ?, ?)"
+
+
 def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     if _opens(change.request) and _closed(connection, change.request.call.agent):
         return False
@@ -60,9 +63,17 @@ def _apply(connection: sqlite3.Connection, change: Change) -> bool:
         permit(connection, change.permit)
     if change.forbid:
         forbid(connection, change.forbid)
+    _note_answerers(connection, change.request)
     enqueue(connection, change.messages)
     append_events(connection, change.events)
     return True
+
+
+def _note_answerers(connection: sqlite3.Connection, request: Request) -> None:
+    who = request.resolution.by if request.resolution else None
+    if who is not None:
+        values = (shown_text(f"{who.channel}:{who.id}"), request.id, shown_text(who.name))
+        connection.execute(_ANSWERED, values)
 
 
 def _opens(request: Request) -> bool:
@@ -161,7 +172,7 @@ class SqliteRequests(Part):
         """Return the newest requests in final states, newest first."""
         where = """
             WHERE state IN (SELECT value FROM json_each(?))
-            ORDER BY coalesce(ended_at, created_at) DESC, seq DESC LIMIT ?
+            ORDER BY moment DESC, seq DESC LIMIT ?
         """
         return await self._select(where, _FINAL, _bounded(limit))
 

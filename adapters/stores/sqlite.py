@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from adapters.stores.credentials import SqliteCredentials
+from adapters.stores.history import SqliteHistory
 from adapters.stores.learned import SqliteAllowlist
 from adapters.stores.opening import open_database
 from adapters.stores.outbox import SqliteOutbox
@@ -19,6 +20,7 @@ from adapters.stores.standing import SqliteStanding
 
 class SqliteStore(
     SqliteRequests,
+    SqliteHistory,
     SqliteStanding,
     SqliteSessions,
     SqliteAllowlist,

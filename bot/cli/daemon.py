@@ -1,4 +1,4 @@
-"""`sayso status`, `web link`, `audit tail|verify`: the daemon and its record."""
+"""`sayso status`, `web link`, `audit tail|export|verify`: the daemon and its record."""
 
 from __future__ import annotations
 
@@ -64,7 +64,11 @@ def web_command(arguments: list[str]) -> int:
 
 def audit_command(arguments: list[str]) -> int:
     """Read the record, or prove it whole."""
-    which, rest = verb("audit", arguments, ("tail", "verify"))
+    which, rest = verb("audit", arguments, ("tail", "export", "verify"))
+    if which == "export":
+        from bot.cli.record import export  # noqa: PLC0415 - the others start faster without it
+
+        return export(rest)
     return _tail(rest) if which == "tail" else _verify(rest)
 
 
@@ -90,8 +94,13 @@ def _line(event: dict[str, Any]) -> str:
 
 def _verify(arguments: list[str]) -> int:
     parser = Parser("audit verify", "Recompute the chain of the record; exit 1 where it is broken.")
+    parser.add_argument("--file", metavar="F", help="an exported record, checked without the daemon")
     parser.json_flag()
     options = parser.parse_args(arguments)
+    if options.file is not None:
+        from bot.cli.record import verify_file  # noqa: PLC0415 - as above
+
+        return verify_file(options.file, as_json=options.json)
     found = ask("audit.verify")
     if options.json:
         put_json(found)

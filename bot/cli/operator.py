@@ -11,5 +11,10 @@ if TYPE_CHECKING:
 
 def ask(method: str, **params: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Call one operator method and return its answer."""
-    with Client(socket_path(), operator_token(), "operator") as client:
+    with connected() as client:
         return client.call(method, {name: value for name, value in params.items() if value is not None})
+
+
+def connected() -> Client:
+    """Make a connection for several calls; it is opened by `with`."""
+    return Client(socket_path(), operator_token(), "operator")

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bot.cli import exits
+from bot.cli.moments import add_times, times
 from bot.cli.operator import ask
 from bot.cli.parser import Parser
 from bot.cli.terminal import ago, coloured, facts, left, put_json, shown, span, table
@@ -38,17 +39,28 @@ def history_command(arguments: list[str]) -> int:
     """List what was decided."""
     parser = Parser("history", "List what was decided, newest first.")
     parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many (default 20)")
+    parser.add_argument("--agent", metavar="ID", help="of this agent")
+    parser.add_argument("--session", metavar="KEY", help="of sessions whose key has this part")
+    parser.add_argument("--person", metavar="WHO", help="answered by CHANNEL:ID, an id, or a name")
+    parser.add_argument("--text", metavar="T", help="whose command has this part")
+    parser.add_argument("--state", action="append", metavar="S", help="in this state; may be given again")
+    add_times(parser)
     parser.json_flag()
-    options = parser.parse_args(arguments)
-    requests = ask("request.history", limit=options.limit)
-    if options.json:
+    options = vars(parser.parse_args(arguments))
+    as_json, states = options.pop("json"), options.pop("state")
+    requests = ask("request.history", **{**options, **times(options, "history"), "states": states})
+    if as_json:
         put_json(requests)
     elif not requests:
-        print("nothing was decided yet")
+        print("nothing that was decided fits" if _filtered(options, states) else "nothing was decided yet")
     else:
         rows = [(_short(r), r["agent"], _state(r), ago(r["createdAt"]), _command(r)) for r in requests]
         table(("ID", "AGENT", "STATE", "ASKED", "COMMAND"), rows)
     return exits.OK
+
+
+def _filtered(options: Json, states: list[str] | None) -> bool:
+    return bool(states) or any(value for name, value in options.items() if name != "limit")
 
 
 def _short(request: Json) -> str:
@@ -91,6 +103,7 @@ def _show(request: Json) -> None:
     facts(
         (
             ("agent", request["agent"]),
+            ("asked by", _peer(request.get("peer"))),
             ("session", request["session"]),
             ("where", request["placement"]),
             ("directory", request["cwd"]),
@@ -100,6 +113,10 @@ def _show(request: Json) -> None:
             ("rule", _rule(request)),
             ("always", _always(request)),
             ("decided", request.get("decided")),
+            ("by", (request.get("approval") or {}).get("by")),
+            ("reason", (request.get("approval") or {}).get("reason")),
+            ("started", _time(request["startedAt"]) if request.get("startedAt") else None),
+            ("ended", _time(request["endedAt"]) if request.get("endedAt") else None),
         )
     )
     _show_outcome(request.get("outcome") or {})
@@ -152,9 +169,18 @@ def _show_rows(title: str, rows: list[str]) -> None:
         print(f"  {shown(row)}")
 
 
+def _peer(peer: Json | None) -> str | None:
+    return f"process {peer['pid']} of user {peer['uid']}" if peer else None
+
+
 def _copy(copy: Json) -> str:
     place = f" {copy['place']}" if copy["place"] else ""
-    return f"{copy['channel']}{place}  {'shown' if copy['ref'] else 'not shown yet'}"
+    tries = f", {copy['tries']} tries" if copy["tries"] > 1 else ""
+    error = f": {copy['error']}" if copy["error"] else ""
+    again = (
+        f"; again in {left(copy['dueAt']).removesuffix(' left')}" if copy["error"] and copy["dueAt"] else ""
+    )
+    return f"{copy['channel']}{place}  {copy['state']}{tries}{error}{again}"
 
 
 def _reviews_title(request: Json) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from core.approvals import lifecycle
 from core.approvals.card import card_of, progress_line, settled_line
 from core.approvals.deadlines import Deadlines
+from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.offers import not_offered
 from core.approvals.quorum import agreeing, narrowest_scope, reachable
@@ -19,15 +20,17 @@ from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import Route
 from core.approvals.rules import PLAIN, Rules
 from core.approvals.terms import Terms, narrowest
+from core.approvals.twins import Twins
 from core.errors import StoreError
 from core.model.card import Card
 from core.model.decision import Decision, Effect, Layer
-from core.model.request import Change, Copy, GivenReview, Request, RequestKind, Review, State
+from core.model.request import Change, Copy, GivenReview, Request, Review, State
 from core.ports import Clock, RequestStore
 
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
 RETRY_MS = 1_000
+AT_ONCE = 100  # commits that share a sync
 NONCE_BYTES = 16
 MOST_REVIEWS = 100
 OPEN = (State.WAITING, State.APPROVED)
@@ -83,6 +86,7 @@ class Approvals:
         routes: Routes,
         masked: tuple[str, ...] = (),
         rules: Callable[[], Rules] = _plain,
+        flood: FloodControl | None = None,
     ) -> None:
         self._ledger = ledger
         self._store = store
@@ -90,8 +94,8 @@ class Approvals:
         self.routes = routes
         self._masked = masked
         self._rules = rules
-        self._admission = asyncio.Lock()
-        self._twins: dict[tuple[str, str, RequestKind], str] = {}
+        self.flood = flood or FloodControl(clock)
+        self._twins = Twins(clock)
         self._deadlines = Deadlines(clock)
         self._earlier = asyncio.Event()
         ledger.on_commit.append(self._note)
@@ -113,19 +117,31 @@ class Approvals:
         people = reachable(rules.people, routes, session, separate=rules.separate)
         return too_few(required, people) if len(people) < required else None
 
-    async def ask(self, request: Request) -> Request | None:
-        """Commit a question, or join an identical one that waits; None where nothing may be asked now."""
-        async with self._admission:
-            twin = self._twins.get(_same(request))
-            waiting = await self._store.request(twin) if twin else None
-            if waiting is not None and waiting.state is State.WAITING:
-                return waiting
-            routes = self.routes(request)
-            copies = tuple(_copy(route) for route in routes)
-            asked = replace(request, copies=copies, required=self._required(request, routes))
-            remind_at = self._rules().remind_at(asked.created_at, asked.deadline)
-            change = lifecycle.asked(asked, self._clock.now(), remind_at)
-            return asked if await self._ledger.commit(change) else None
+    async def ask(self, request: Request) -> Request | Decision | None:
+        """Commit a question, or join an identical one, which costs its agent nothing.
+
+        Returns the decision against it where its agent asks too much, None where nothing may be asked now.
+        """
+        async with self._twins.admission(request):
+            twin = self._twins.find(request)
+            kept = await self._store.request(twin) if twin else None
+            if kept is not None and self._twins.joins(kept):
+                return kept
+            return self.flood.admit(request) or await self._put(request)
+
+    async def _put(self, request: Request) -> Request | None:
+        routes = self.routes(request)
+        copies = tuple(_copy(route) for route in routes)
+        asked = replace(request, copies=copies, required=self._required(request, routes))
+        remind_at = self._rules().remind_at(asked.created_at, asked.deadline)
+        change = lifecycle.asked(asked, self._clock.now(), remind_at)
+        kept = False
+        try:
+            kept = await self._ledger.commit(change)
+        finally:
+            if not kept:
+                self.flood.drop(request)
+        return asked if kept else None
 
     async def review(self, review: Review) -> Reviewed:
         """Take a person's answer; late, repeated and unoffered ones are told what stands."""
@@ -213,9 +229,11 @@ class Approvals:
         """Take back, for the operator, every open question (of one agent); returns how many waited."""
         found = await self._store.in_states(*OPEN)
         theirs = [request for request in found if agent in (None, request.call.agent)]
-        for request in theirs:
-            change = lifecycle.called_off(request, why, self._clock.now())
-            await self._ledger.commit(change)
+        now = self._clock.now()
+        for first in range(0, len(theirs), AT_ONCE):
+            some = theirs[first : first + AT_ONCE]
+            changes = (lifecycle.called_off(request, why, now) for request in some)
+            await asyncio.gather(*(self._ledger.commit(change) for change in changes))
         return sum(request.state is State.WAITING for request in theirs)
 
     async def keep_deadlines(self, fallback: Fallback) -> None:
@@ -273,23 +291,15 @@ class Approvals:
         return card_of(request, self._masked, terms or self._rules().terms)
 
     def _note(self, change: Change) -> None:
-        """Follow what was committed: which questions wait, and when the next deadline is."""
+        """Follow what was committed: which questions wait, whose, and when the next deadline is."""
         request = change.request
-        key = _same(request)
-        if request.state is State.WAITING:
-            self._twins[key] = request.id
-        elif self._twins.get(key) == request.id:
-            del self._twins[key]
+        self._twins.note(request)
+        self.flood.note(request)
         if request.state in OPEN:
             self._deadlines.put(request.id, request.deadline, request.deadline - request.created_at)
             self._earlier.set()
         else:
             self._deadlines.forget(request.id)
-
-
-def _same(request: Request) -> tuple[str, str, RequestKind]:
-    """Tell by what a question is the same as another: who asks, for what, and whether it runs here."""
-    return request.call.agent, request.binding.digest, request.kind
 
 
 def too_few(required: int, people: Iterable[str]) -> Decision:

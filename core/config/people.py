@@ -13,6 +13,7 @@ from core.model.standing import LONGEST_MS, SHORTEST_MS
 
 SHORTEST_WINDOW_MS = 1_000
 LONGEST_WINDOW_MS = 7 * 86_400_000
+_UNIT_MS = {"h": 3_600_000, "d": 86_400_000}
 
 
 _PLACE = (
@@ -118,6 +119,8 @@ class ExecApprovals(Section):
     reminder: str = "auto"
     local_prompt: Literal["auto", "always", "never"] = "auto"
     cleanup_after_resolve: bool = False
+    max_open: int = Field(default=20, ge=1, le=100_000)
+    max_per_minute: int = Field(default=30, ge=1, le=100_000)
 
     @field_validator("reminder")
     @classmethod
@@ -162,10 +165,16 @@ class NoticeSettings(Section):
 
 
 class ApprovalSettings(Section):
-    """`approvals`."""
+    """`approvals`; `retention` is how long settled requests are kept, as `30d` or `12h`."""
 
     exec: ExecApprovals = ExecApprovals()
     notices: NoticeSettings = NoticeSettings()
+    retention: str = Field(default="30d", pattern=r"^[1-9][0-9]{0,4}[hd]$")
+
+    @property
+    def retention_ms(self) -> int:
+        """`retention` in milliseconds."""
+        return int(self.retention[:-1]) * _UNIT_MS[self.retention[-1]]
 
 
 class WebSettings(Section):

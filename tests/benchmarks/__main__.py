@@ -11,6 +11,7 @@ from tests.benchmarks import (
     deciding,
     press,
     sandbox_start,
+    scale,
     tool_policy,
     waiting,
     whole_daemon,
@@ -27,6 +28,7 @@ PARTS = {
     "start of the sandbox": sandbox_start.measure,
     "a whole daemon": whole_daemon.measure,
     "questions that wait": waiting.measure,
+    "many at once": scale.measure,
 }
 
 

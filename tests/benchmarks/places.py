@@ -16,7 +16,10 @@ SAYSO = Path(sys.executable).parent / "sayso"
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
 # Where everything is let through to the sandbox at once, what is measured is Sayso, not a person.
 NOBODY_IS_ASKED = "tools: {exec: {security: full, ask: 'off'}}"
-SOMEBODY_IS_ASKED = "tools: {exec: {security: allowlist, ask: on-miss}}"
+SOMEBODY_IS_ASKED = (
+    "tools: {exec: {security: allowlist, ask: on-miss}}\n"
+    "approvals: {exec: {maxOpen: 100000, maxPerMinute: 100000, timeout: 3600000}}"
+)
 _KB_PER_MB = 1000 / 1.024
 
 

@@ -14,6 +14,7 @@ import pytest
 from core.errors import BindingMismatch, RequestError, RunError, UnknownRequest
 from core.model.call import ToolCall
 from core.model.command import Placement
+from core.model.history import HistoryQuery
 from core.model.outcome import Status
 from core.model.request import Answer, Review, State
 from tests.core_system import ALICE, CONFIG, MAIN, Noting, exec_call
@@ -183,7 +184,7 @@ async def test_cancelling_ends_the_run_and_says_who_did(system):
     system.runners[Placement.SANDBOX].hold = asyncio.Event()
     task, observer = system.asking(exec_call("git", "--version"))
     await observer.started.wait()
-    (running,) = [row for row in await system.console.history(5) if row["state"] == "running"]
+    (running,) = [row for row in await system.console.history(HistoryQuery(5)) if row["state"] == "running"]
     assert (await system.console.cancel(running["id"], ALICE))["accepted"]
     outcome = await task
     assert outcome.status is Status.INTERRUPTED
@@ -233,7 +234,7 @@ async def test_the_verdict_of_explain_is_the_verdict_of_the_gate(system):
 async def test_explaining_leaves_no_trace(system):
     await system.console.explain({"command": "git status"})
     assert await system.console.pending() == []
-    assert await system.console.history(10) == []
+    assert await system.console.history(HistoryQuery(10)) == []
 
 
 async def test_ids_are_found_by_a_unique_prefix_of_at_least_eight_characters(system):

@@ -15,6 +15,7 @@ from core.errors import RequestError, StoreError
 from core.model.call import ToolCall
 from core.model.command import Placement
 from core.model.decision import Effect
+from core.model.history import HistoryQuery
 from core.model.outcome import Status
 from core.model.request import Answer, RequestKind, Review, State
 from tests.core_system import ALICE, CONFIG, MAIN, Noting, exec_call
@@ -232,7 +233,7 @@ async def test_an_asker_that_hangs_up_at_any_step_leaves_no_run_without_an_end(m
     await asyncio.gather(task, return_exceptions=True)
     await asyncio.sleep(0.1)
     await system.runs.close("the test ended")
-    rows = await system.console.history(10)
+    rows = await system.console.history(HistoryQuery(10))
     assert {row["state"] for row in rows} <= {"finished"}
     assert len(system.orders) == len(rows)
 
@@ -242,7 +243,7 @@ async def test_a_run_cancelled_twice_while_the_disk_is_full_still_gets_its_end(m
     system.runners[Placement.SANDBOX].hold = asyncio.Event()
     task, observer = system.asking(LISTED)
     await soon(observer.started.wait())
-    (row,) = await system.console.history(1)
+    (row,) = await system.console.history(HistoryQuery(1))
 
     async def full():
         raise StoreError("the disk is full")

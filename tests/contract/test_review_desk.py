@@ -138,13 +138,40 @@ async def test_the_fallback_approves_only_where_it_says_so(desk, make_request, c
     assert (await desk.store.request(ls.id)).state is State.EXPIRED
 
 
-async def test_an_identical_question_joins_the_one_that_waits(desk, make_request):
+async def test_an_identical_question_joins_the_one_that_waits_and_a_no_for_fifteen_seconds(
+    desk, make_request, clock
+):
     first = await desk.ask(make_request())
     second = await desk.ask(make_request("22222222-aaaa-4aaa-8aaa-000000000002"))
     assert second.id == first.id
     await desk.review(Review(first.id, Answer.DENY, ALICE))
+    clock.advance(14_999)
     third = await desk.ask(make_request("33333333-aaaa-4aaa-8aaa-000000000003"))
-    assert third.id != first.id
+    assert (third.id, third.state) == (first.id, State.DENIED)
+    clock.advance(1)
+    fourth = await desk.ask(make_request("44444444-aaaa-4aaa-8aaa-000000000004"))
+    assert (fourth.id, fourth.state) == ("44444444-aaaa-4aaa-8aaa-000000000004", State.WAITING)
+
+
+async def test_a_yes_is_never_shared_with_a_question_that_comes_after_it(desk, make_request):
+    first = await desk.ask(make_request())
+    await desk.review(Review(first.id, Answer.ALLOW_ONCE, ALICE))
+    again = await desk.ask(make_request("22222222-aaaa-4aaa-8aaa-000000000002"))
+    assert (again.id != first.id, again.state) == (True, State.WAITING)
+
+
+async def test_a_question_that_was_taken_back_is_put_again_at_once(desk, make_request):
+    first = await desk.ask(make_request())
+    assert await desk.withdraw(first)
+    again = await desk.ask(make_request("22222222-aaaa-4aaa-8aaa-000000000002"))
+    assert again.state is State.WAITING
+
+
+async def test_a_hundred_identical_questions_at_once_become_one(desk, make_request):
+    names = [f"{number:08x}-aaaa-4aaa-8aaa-000000000000" for number in range(100)]
+    asked = await asyncio.gather(*(desk.ask(make_request(name)) for name in names))
+    assert len({request.id for request in asked}) == 1
+    assert len(await desk.store.in_states(State.WAITING)) == 1
 
 
 async def test_a_question_with_another_binding_does_not_join(desk, make_request):

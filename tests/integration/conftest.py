@@ -188,7 +188,7 @@ class FakeConsole:
         record = [{"seq": 1, "at": 0, "kind": "request.created", "actor": "agent:main"}]
         always = {"words": ["exactly this"], "why": None}
         more = {"outcome": outcome, "verdict": {"trace": [DENIAL]}, "always": always, "record": record}
-        return {**SUMMARY, **more, "copies": [{"channel": "web", "place": "", "ref": "1"}]}
+        return {**SUMMARY, **more, "copies": [DELIVERY]}
 
     async def resolve(self, review):
         self.seen.append(review)
@@ -241,6 +241,16 @@ class FakeConsole:
             yield await self.events.get()
 
 
+DELIVERY = {
+    "channel": "web",
+    "place": "",
+    "ref": "1",
+    "state": "failing",
+    "tries": 3,
+    "pending": "update",
+    "dueAt": 2**42,
+    "error": "busy",
+}
 SUMMARY = {
     "id": REQUEST_ID,
     "state": "waiting",

@@ -280,6 +280,7 @@ async def test_a_database_of_the_first_schema_keeps_its_requests_copies_and_mess
     path = tmp_path / "sayso.db"
     first = files("adapters.stores").joinpath("schema", "0001_first.sql").read_text()
     row = request_row(make_request())
+    del row["command"], row["moment"]  # a later schema's
     connection = sqlite3.connect(path)
     connection.executescript(f"{first}\nPRAGMA user_version = 1;")
     slots = ", ".join(f":{name}" for name in row)
