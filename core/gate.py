@@ -210,7 +210,8 @@ class Gate:
         unanswerable = self._approvals.unanswerable(request)
         if unanswerable is not None:
             return await self._overrule(request, unanswerable)
-        asked = await self._approvals.ask(request)
+        window = self._approvals.window_ms(request)
+        asked = await self._approvals.ask(replace(request, deadline=request.created_at + window))
         if isinstance(asked, Decision):
             return await self._turn_away(request, asked)
         return outcome_of(asked) if asked else await self._barred(request)

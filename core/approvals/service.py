@@ -105,6 +105,10 @@ class Approvals:
         for request in await self._store.in_states(*OPEN):
             self._note(Change(request))
 
+    def window_ms(self, request: Request) -> int:
+        """Tell how long a question waits: as long as the most patient of the places it is put to."""
+        return max((route.timeout_ms for route in self.routes(request)), default=0)
+
     def unanswerable(self, request: Request) -> Decision | None:
         """Deny what nobody could allow: no place to ask in, or too few people who can be asked."""
         routes = self.routes(request)

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from core.approvals.permissions import Permissions
+from core.approvals.routes import Route
 from core.model.call import ToolCall
 from core.model.decision import Effect
 from core.model.outcome import Status
@@ -141,3 +142,11 @@ async def test_a_yes_for_a_time_does_not_count_as_approved_before(make_system, c
     await answered(system, LS, Answer.ALLOW_FOR, for_ms=60_000)
     clock.advance(60_000)
     assert (await system.gate.ask(LS, None)).status is Status.PENDING
+
+
+@pytest.mark.parametrize(("windows", "longest"), [((5_000, 90_000), 90_000), ((5_000,), 5_000)])
+async def test_a_question_waits_as_long_as_its_most_patient_place(system, clock, windows, longest):
+    routes = tuple(Route("web", str(ms), (), ms, "test") for ms in windows)
+    system.approvals.routes = lambda _request: routes
+    asked = await system.gate.ask(exec_call("ls", "-l"), None)
+    assert (await system.store.request(asked.request_id)).deadline == clock.now() + longest

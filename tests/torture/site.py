@@ -29,7 +29,7 @@ MARKERS = (
 _MARKER = '#!/bin/sh\necho "$1" >> marks\n{slow}'
 _OVERLAY = """
 sandboxing: {{workspaceRoot: {root}/workspaces}}
-approvals: {{exec: {{timeout: {timeout}}}}}
+approvals: {{exec: {{timeout: {timeout}, maxOpen: 1000, maxPerMinute: 10000}}}}
 agents:
   second: {{workspace: {work}}}
   third: {{workspace: {work}}}
