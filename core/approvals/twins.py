@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from weakref import WeakValueDictionary
 
-from core.model.request import Request, RequestKind, State
+from core.model.request import Answer, Request, RequestKind, State
 from core.ports import Clock
 
 # A no holds this long for a repeat, too: who lost its connection may just have missed it. A yes never does;
@@ -61,5 +61,11 @@ def _key(request: Request) -> Key:
 
 
 def _denied_by_somebody(request: Request) -> bool:
+    # "Deny always" leaves a rule that answers repeats, and that can be revoked at once.
     resolution = request.resolution
-    return request.state is State.DENIED and resolution is not None and resolution.by is not None
+    return (
+        request.state is State.DENIED
+        and resolution is not None
+        and resolution.by is not None
+        and resolution.decision == Answer.DENY
+    )
