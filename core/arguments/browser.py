@@ -20,7 +20,7 @@ _STAYING = frozenset(
     {
         "status", "start", "stop", "profiles", "tabs", "focus", "close", "snapshot", "screenshot", "console",
         "pdf", "act", "dialog", "hide", "wait", "resize", "click", "doubleclick", "type", "press", "hover",
-        "scroll", "scrollintoview", "drag", "select", "fill",
+        "scroll", "scrollintoview", "drag", "select", "fill", "upload",
     }
 )  # fmt: skip
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from posixpath import basename
 from typing import Final
 
 from core.model.command import Word
 from core.shell.builtins import BUILTINS
 from core.shell.render import quote
 
+_ONLY_BASH: Final = ("|&", "&>")
 _COMMAND_OPTIONS: Final = frozenset(("-c", "-lc", "-cl"))
 # `$0 "$1"` and its like: a command that is wholly among the operands.
 _BLANKS: Final = re.compile(r"[ \t]+")
@@ -34,6 +36,8 @@ class ShellScript:
 def shell_script(words: Sequence[Word]) -> ShellScript | None:
     """Read `sh -c LITERAL` or `sh -lc LITERAL`; operands only where LITERAL says what becomes of them."""
     rest = _behind_option([word.value for word in words])
+    if rest and not _knows(words[0].value, rest[0]):
+        return None
     if not rest or not all(word.literal for word in words) or rest[0][:1] in {"-", "+"}:
         return None
     script, operands = rest[0], rest[1:]
@@ -41,6 +45,11 @@ def shell_script(words: Sequence[Word]) -> ShellScript | None:
         return ShellScript(text=script)
     command = _positional(script, operands)
     return ShellScript(words=tuple(Word(value, quote(value)) for value in command)) if command else None
+
+
+def _knows(shell: str, script: str) -> bool:
+    """Tell whether a shell reads a script as bash does, whose grammar judges it; `sh` may be any other."""
+    return basename(shell) == "bash" or not any(sign in script for sign in _ONLY_BASH)
 
 
 def _behind_option(words: Sequence[str]) -> Sequence[str]:

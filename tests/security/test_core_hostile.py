@@ -82,8 +82,6 @@ def test_a_time_limit_that_is_none_is_refused(seconds):
 @pytest.mark.parametrize(
     "more",
     [
-        {"cwd": "/etc"},
-        {"workdir": "/etc"},
         {"env": {"LD_PRELOAD": "/tmp/x.so"}},
         {"stdin": "aWQK"},
         {"argv": ["rm", "-rf", "/"]},

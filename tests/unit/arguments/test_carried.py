@@ -46,7 +46,6 @@ CARRYING = [
     ("Message", {"something_new": "{}"}),
     ("browser", {"action": "upload", "paths": ["/srv/none", "{}"]}),
     ("browser", {"action": "act", "request": {"kind": "upload", "files": "{}"}}),
-    ("canvas", {"action": "a2ui_push", "jsonlPath": "{}"}),
     ("memory_get", {"path": "{}", "lines": 3}),
     ("tts", {"text": "hello", "voiceFile": "{}"}),
 ]
