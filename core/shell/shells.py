@@ -12,7 +12,7 @@ from core.model.command import Word
 from core.shell.builtins import BUILTINS
 from core.shell.render import quote
 
-_ONLY_BASH: Final = ("|&", "&>")
+_ONLY_BASH: Final = ("|&",)  # others know no such sign; what they make of `&>` is rebuilt in signs all know
 _COMMAND_OPTIONS: Final = frozenset(("-c", "-lc", "-cl"))
 # `$0 "$1"` and its like: a command that is wholly among the operands.
 _BLANKS: Final = re.compile(r"[ \t]+")

@@ -12,13 +12,14 @@ from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from core.judge import Judge
 from core.model.call import CommandText, ToolCall
+from core.model.decision import Effect
 from core.model.outcome import Status
 from core.model.session import SessionKey
 
 HOSTILE = [
     "echo " + "$X" * 30_000,
     "echo " + "* " * 4000,
-    "echo " + "é" * 60_000,
+    "rg " + "é" * 60_000,
     "python3 -c '" + "sayso " * 10_000 + "'",
     "echo $(" + "sayso " * 10_000,
     "A=1 " * 4000 + "git x",
@@ -59,7 +60,7 @@ async def test_the_event_loop_goes_on_while_hostile_lines_are_judged(guarded):
     asked = await asyncio.gather(*(guarded.gate.consider(call_by("main", line)) for line in HOSTILE))
     ended.set()
     await watching
-    assert all(verdict.effect.name != "ALLOW" for _, verdict in asked)
+    assert [case.facts.text[:30] for case, verdict in asked if verdict.effect is Effect.ALLOW] == []
     assert len(waits) > 50
     assert max(waits) < LATEST_S
 
