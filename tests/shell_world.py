@@ -13,6 +13,7 @@ from core.model.allowlist import AllowlistEntry
 from core.model.call import CommandText
 from core.model.command import CommandFacts, Executable, FileIdentity, Placement
 from core.shell.inspect import inspect
+from core.shell.parse import Parse, parse
 
 HOME = "/home/agent"
 STATE = "/home/agent/.sayso"
@@ -45,10 +46,12 @@ class World:
         return path if path in self.directories else None
 
 
-def look(command: str | Sequence[str], *, cwd: str = "/srv", world: World | None = None) -> CommandFacts:
+def look(
+    command: str | Sequence[str], *, cwd: str = "/srv", world: World | None = None, parse: Parse = parse
+) -> CommandFacts:
     """Inspect a line or an argv in a small world."""
     text = CommandText(line=command) if isinstance(command, str) else CommandText(argv=tuple(command))
-    return inspect(text, cwd=cwd, path=("/usr/bin",), resolver=world or World())
+    return inspect(text, cwd=cwd, path=("/usr/bin",), resolver=world or World(), parse=parse)
 
 
 def policy(

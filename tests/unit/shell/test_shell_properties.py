@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.parsers.pool import ParserPool
+from core.shell.parse import Parse
 from core.shell.word_list import word_list
 from tests.shell_world import look
 
@@ -25,13 +30,21 @@ _SOUP = st.lists(_PIECES, max_size=14).map("".join)
 _ANY = st.text(st.characters(codec=None), max_size=60)
 
 
+@pytest.fixture(scope="module")
+def parser() -> Iterator[Parse]:
+    """Parse as the daemon does, in processes that are killed: some of these lines never end otherwise."""
+    with ParserPool() as pool:
+        pool.start()
+        yield pool.parse
+
+
 @given(st.one_of(_SOUP, _ANY))
 @settings(max_examples=600, deadline=None)
-def test_inspect_never_raises_and_its_canonical_form_is_a_fixed_point(line: str) -> None:
-    facts = look(line)
+def test_inspect_never_raises_and_its_canonical_form_is_a_fixed_point(parser: Parse, line: str) -> None:
+    facts = look(line, parse=parser)
     assert facts.analysable is not bool(facts.refused)
     if facts.analysable:
-        again = look(facts.canonical)
+        again = look(facts.canonical, parse=parser)
         assert again.refused == ()
         assert again.canonical == facts.canonical
         assert [segment.argv[1:] for segment in again.segments] == [s.argv[1:] for s in facts.segments]
