@@ -86,7 +86,7 @@ class Courier:
 
     async def _deliver(self, message: OutboxMessage) -> None:
         try:
-            # Not wait_for: in Python 3.11 a cancellation that comes with the answer is lost, and the stop hangs.
+            # Not wait_for, which in Python 3.11 loses a cancellation that comes with the answer.
             async with asyncio.timeout(SLOWEST_DELIVERY_S):
                 ref = await self._send(message)
         except StoreError:
