@@ -50,6 +50,10 @@ from core.config import Config
 from core.console import Daemon, OperatorConsole
 from core.credentials import Credentials
 from core.desks import OperatorDesks
+from core.directives import Directives
+from core.elevated.authority import trusted_anywhere
+from core.elevations import Elevations
+from core.elevator import Elevator
 from core.errors import StartError
 from core.gate import Gate
 from core.judge import Judge, Site
@@ -59,6 +63,7 @@ from core.model.request import AuditEvent
 from core.ports import Channel, Clock, NameResolver, Runner, Store
 from core.registrar import Registrar
 from core.runs import Runs
+from core.session_console import SessionConsole
 
 LONGEST_ENDING_S = 3.0  # for runs when the daemon stops; an end not recorded by then is told by the next one
 
@@ -115,11 +120,21 @@ async def assemble(
     people = await _people(stack, live, ledger, store, clock, loaded.secrets)
     runs = Runs(ledger, clock)
     runners = _runners(home, live.judge().site)
-    gate = Gate(live.judge, people.approvals, ledger, store, runs, runners, clock, live.where)
+    elevations = Elevations(store, clock, config)
+    await elevations.load()
+    gate = Gate(
+        live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=elevations
+    )
     link = page.link if page else None
     daemon = Daemon(_status(home, clock, people), link, live.where, _reloading(live))
-    console = OperatorConsole(store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon)
-    switches = _switches(live, console, people.pairing)
+    console = OperatorConsole(
+        store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=elevations
+    )
+    elevator = Elevator(elevations, store, clock, config, people.herald.hear)
+    elevator.on_end.append(people.approvals.end_session)
+    sessions = SessionConsole(elevator, elevations, store, clock, registry.place)
+    directives = Directives(elevator, store, clock, registry.place, people.herald.hear)
+    switches = _switches(live, console, people.pairing, directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     if page is not None:
         page.show_troubles(people.health.troubles)
@@ -135,7 +150,7 @@ async def assemble(
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
     around = Surroundings(config, live.where, str(socket), loaded.secrets)
     entries = AllowlistEntries(store, clock, around)
-    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries)
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, sessions)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)
@@ -207,7 +222,7 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
     await recover(store, ledger, approvals, clock, kill_leftovers)
 
 
-def _switches(live: Live, console: OperatorConsole, pairing: Pairing) -> Switches:
+def _switches(live: Live, console: OperatorConsole, pairing: Pairing, directives: Directives) -> Switches:
     async def lock(reviewer: Reviewer) -> str:
         return str((await console.set_locked(locked=True, reviewer=reviewer))["text"])
 
@@ -216,7 +231,7 @@ def _switches(live: Live, console: OperatorConsole, pairing: Pairing) -> Switche
         locked = "locked" if now["locked"] else "not locked"
         return f"Sayso {now['version']}: {now['waiting']} waiting, {now['running']} running, {locked}"
 
-    return Switches(lock, status, pairing.claim, lambda: live.config().tools.elevated.allow_from)
+    return Switches(lock, status, pairing.claim, directives, lambda: trusted_anywhere(live.config()))
 
 
 async def _open(

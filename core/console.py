@@ -16,8 +16,9 @@ from core.approvals.rehearsal import rehearsal
 from core.approvals.service import Approvals
 from core.audit import to_row, verify
 from core.credentials import Credentials
+from core.elevations import Elevations
 from core.errors import RequestError, UnknownRequest
-from core.explain import call_of, explain, listed_segments, read_row
+from core.explain import call_of, explain, listed_segments, read_row, standing_of
 from core.judge import Judge
 from core.model.history import Delivery, HistoryQuery
 from core.model.principal import Reviewer
@@ -76,6 +77,8 @@ class OperatorConsole:
         judge: Callable[[], Judge],
         clock: Clock,
         daemon: Daemon,
+        *,
+        elevations: Elevations,
     ) -> None:
         self._store = store
         self._approvals = approvals
@@ -85,6 +88,7 @@ class OperatorConsole:
         self._judge = judge
         self._clock = clock
         self._daemon = daemon
+        self._elevations = elevations
 
     async def pending(self) -> list[dict[str, Any]]:
         """List what waits, oldest first."""
@@ -155,7 +159,9 @@ class OperatorConsole:
         if asked.config is not None:
             raise RequestError("config is for `sayso explain` without the daemon", field="config")
         judge = self._judge()
-        case = await asyncio.to_thread(judge.examine, call_of(asked))
+        call = call_of(asked)
+        standing, _ = standing_of(judge.config, asked, call, self._elevations.standing(call))
+        case = await asyncio.to_thread(judge.examine, call, standing)
         now = self._clock.now()
         remembered = await self._store.remembered(case.call.agent, case.binding.digest, now)
         answer = self._located(explain(judge, asked, case, remembered))
@@ -206,6 +212,7 @@ class OperatorConsole:
         try:
             await self._store.set_locked(locked=True, event=event)
         finally:  # a lock that could not be kept ends what runs all the same
+            self._elevations.forget_all()
             called_off = await self._stop(f"locked by {reviewer}")
         text = f"Locked: every request is denied; {called_off} open questions were withdrawn."
         return {"locked": True, "text": text}

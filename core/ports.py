@@ -21,8 +21,9 @@ from core.model.request import (
     Review,
     State,
 )
+from core.model.session import KnownSession
 from core.model.standing import DenyRule, Remembered, StandingPermission
-from core.store_ports import AllowlistStore, CredentialStore, HistoryStore, PairingStore
+from core.store_ports import AllowlistStore, CredentialStore, ElevationStore, HistoryStore, PairingStore
 
 
 class Clock(Protocol):
@@ -147,6 +148,14 @@ class SessionStore(Protocol):
         """Note a spawn depth that a session claims; returns the deepest that it ever claimed."""
         ...
 
+    async def sessions(self, limit: int) -> tuple[KnownSession, ...]:
+        """Return the sessions that were seen, those that asked last first."""
+        ...
+
+    async def sessions_on(self, channel: str) -> tuple[str, ...]:
+        """Return the keys of the sessions that name this channel, and are no subagent's."""
+        ...
+
 
 class OutboxStore(Protocol):
     """Messages to channels that must not be lost, and the copies of requests that they make."""
@@ -225,6 +234,7 @@ class Store(
     HistoryStore,
     StandingStore,
     SessionStore,
+    ElevationStore,
     AllowlistStore,
     CredentialStore,
     PairingStore,

@@ -21,6 +21,7 @@ from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
 from core.credentials import Credentials
+from core.elevations import Elevations
 from core.gate import Gate
 from core.judge import Judge, Site
 from core.model.call import CommandText, ToolCall
@@ -88,6 +89,7 @@ class System:
         self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
         site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")
         self.judge = Judge(Config.model_validate(config), site, resolver, names or SystemNameResolver())
+        self.elevations = Elevations(store, clock, lambda: self.judge.config)
         self.gate = Gate(
             lambda: self.judge,
             self.approvals,
@@ -97,11 +99,20 @@ class System:
             self.runners,
             clock,
             lambda _path: None,
+            elevations=self.elevations,
         )
         self.credentials = Credentials(store, clock, "operator-token")
         daemon = Daemon(dict, None, lambda _path: None)
         self.console = OperatorConsole(
-            store, self.approvals, self.ledger, self.runs, self.credentials, lambda: self.judge, clock, daemon
+            store,
+            self.approvals,
+            self.ledger,
+            self.runs,
+            self.credentials,
+            lambda: self.judge,
+            clock,
+            daemon,
+            elevations=self.elevations,
         )
 
     def _routes(self, _request):

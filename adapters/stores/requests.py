@@ -7,6 +7,7 @@ import sqlite3
 from typing import Any
 
 from adapters.stores.codec import load_request, request_row, shown_text
+from adapters.stores.elevations import elevation_holds
 from adapters.stores.learned import keep_learned
 from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
@@ -138,6 +139,8 @@ def _consume(connection: sqlite3.Connection, change: Change) -> bool:
     request = change.request
     at = change.consume_grant_at
     if request.permission and not change.insert and not permission_counts(connection, request, at):
+        return False
+    if request.elevation and not elevation_holds(connection, request, at):
         return False
     values = {"id": request.id, "binding": request.binding.digest, "at": at}
     return connection.execute(_CONSUME, values).rowcount == 1

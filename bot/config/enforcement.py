@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from bot.config.elevation import elevation_doubts
 from bot.config.quorums import quorum_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
@@ -18,12 +19,9 @@ from core.policy.checks import never_counting, unknown_channels, without_built_i
 # Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
 NOT_ENFORCED_YET = MappingProxyType(
     {
-        "tools.elevated": "elevation cannot be turned on",
         "tools.exec.node": "there are no nodes, so host: node refuses every run",
-        "agents.*.tools.elevated": "elevation cannot be turned on",
         "agents.*.sandbox.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "agents.*.sandbox.docker": "there are no containers",
-        "agents.defaults.elevatedDefault": "elevation cannot be turned on",
         "sandboxing.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "sandboxing.docker": "there are no containers",
         "channels.discord": "nothing is sent there",
@@ -40,7 +38,7 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for path in _set_paths(config, pattern.split("."), "")
     ]
     policy = (*never_counting(config), *without_built_ins(config), *unknown_channels(config))
-    people = (*_faulty_senders(config), *quorum_doubts(config))
+    people = (*_faulty_senders(config), *quorum_doubts(config), *elevation_doubts(config))
     return (*texts, *policy, *_idle_skill_bins(config), *_faulty_globs(config), *people)
 
 
@@ -110,4 +108,4 @@ def _sender_lists(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "tools.elevated.allowFrom", config.tools.elevated.allow_from
     for name, agent in config.agents.by_id.items():
         if agent.tools.elevated is not None:
-            yield f"agents.{name}.tools.elevated.allowFrom", agent.tools.elevated.allow_from
+            yield f"agents.{name}.tools.elevated.allowFrom", agent.tools.elevated.allow_from or ()

@@ -21,6 +21,7 @@ _WORDS = {
     "deny": "Denied",
     "deny-always": "Denied always",
     "allowed-by-permission": "Allowed by a permission given earlier",
+    "allowed-by-elevation": "Allowed by elevated full, without asking",
     "allowed-by-policy": "Allowed by policy",
     "denied-by-policy": "Denied by policy",
     "fallback-allowlist": "Allowed by askFallback, after nobody answered",

@@ -150,7 +150,8 @@ class Courier:
         log.warning(
             "%s: message for request %s failed: %s", self._channel.name, message.request_id[:8], words
         )
-        if message.attempts + 1 >= MOST_ATTEMPTS:
+        never_given_up = message.notice is not None and message.notice.kind is NoticeKind.ELEVATED
+        if message.attempts + 1 >= MOST_ATTEMPTS and not never_given_up:
             await self._outbox.dropped(message, words)
             return
         delay = min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2**message.attempts)

@@ -20,6 +20,7 @@ from core.approvals.quorum import Scope
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import LOCAL_CHANNELS
 from core.model.command import Placement
+from core.model.decision import Decision
 from core.model.notice import Notice, NoticeKind
 from core.model.plan import RunResult, RunStatus
 from core.model.request import (
@@ -38,6 +39,7 @@ from core.model.request import (
 )
 from core.model.standing import DenyRule, StandingPermission
 
+FULL = "elevated.full"
 BY_POLICY = "policy"
 BY_TIME = "time"
 BY_DAEMON = "daemon"
@@ -76,7 +78,7 @@ def allowed(request: Request, now: int) -> Change:
     by_rule = {"rule": request.verdict.get("rule"), "permission": request.permission}
     yes = _event(request, now, "request.allowed", BY_POLICY, by_rule)
     grant = _grant(request, now)
-    resolution = Resolution("allowed-by-permission" if request.permission else "allowed-by-policy", now)
+    resolution = Resolution(_allowed_by(request), now)
     if request.kind is RequestKind.ASK and request.placement is Placement.CLIENT:
         taken = replace(request, state=State.USED, resolution=resolution, ended_at=now)
         return Change(taken, insert=True, events=(created, yes))
@@ -86,6 +88,12 @@ def allowed(request: Request, now: int) -> Change:
     running = replace(request, state=State.RUNNING, resolution=resolution, started_at=now)
     start = _event(running, now, "run.started", BY_POLICY, {"binding": request.binding.digest})
     return Change(running, insert=True, issue_grant=grant, consume_grant_at=now, events=(created, yes, start))
+
+
+def _allowed_by(request: Request) -> str:
+    if request.permission:
+        return "allowed-by-permission"
+    return "allowed-by-elevation" if request.verdict.get("rule") == FULL else "allowed-by-policy"
 
 
 def refused(request: Request, now: int) -> Change:
@@ -185,6 +193,14 @@ def started(request: Request, now: int) -> Change:
     running = replace(request, state=State.RUNNING, started_at=now)
     event = _event(running, now, "run.started", _agent(request), {"binding": request.binding.digest})
     return Change(running, expect=frozenset({State.APPROVED}), consume_grant_at=now, events=(event,))
+
+
+def unasked(start: Change, elevated: Decision) -> Change:
+    """Note with the start of a run that elevated full let it run without asking anybody."""
+    request = start.request
+    data = {"session": str(request.call.session), "command": request.canonical, "why": elevated.reason}
+    event = _event(request, request.started_at or 0, "elevated.ran", _agent(request), data)
+    return replace(start, events=(*start.events, event))
 
 
 def used(request: Request, now: int) -> Change:

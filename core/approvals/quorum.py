@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from core.approvals.routes import LOCAL_CHANNELS, WEB, Route
 from core.elevated.senders import SenderField, authorised, parse, reaches, trusts_names
-from core.model.chat import Sender
-from core.model.principal import Reviewer
+from core.model.principal import Reviewer, Sender
 from core.model.request import Answer, GivenReview
 from core.model.session import SessionKey
 

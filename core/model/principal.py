@@ -41,3 +41,19 @@ class Reviewer:
 
     def __str__(self) -> str:
         return f"{self.person or self.name} ({self.channel}:{self.id})"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A user as the platform names it; only `id` is stable, the rest may be changed by the user at will.
+
+    `tag` is `username#discriminator`, `address` an e-mail or similar address, `phone` in E.164 form.
+    """
+
+    channel: str
+    id: str
+    name: str = ""
+    username: str | None = None
+    tag: str | None = None
+    address: str | None = None
+    phone: str | None = None

@@ -12,7 +12,7 @@ from core.model.command import Placement
 from core.model.decision import Obligation
 from core.model.notice import Notice
 from core.model.plan import Binding
-from core.model.principal import PeerCredentials, Reviewer
+from core.model.principal import PeerCredentials, Reviewer, Sender
 from core.model.standing import DenyRule, StandingPermission
 
 MIN_PREFIX = 8  # of an id, as people give it
@@ -66,6 +66,7 @@ class Review:
 
     `for_ms` goes with `ALLOW_FOR`, and `max_uses` may go with it. `places` are those of the reviewer's
     channel whose terms hold for it, the narrowest of them; none where a login or the command line gave it.
+    `sender` is all that a chat says of the reviewer, None where only the id is known.
     """
 
     request_id: str
@@ -75,6 +76,7 @@ class Review:
     for_ms: int | None = None
     max_uses: int | None = None
     places: tuple[str, ...] = ()
+    sender: Sender | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,9 @@ class Request:
     `verdict` is `Verdict.to_json()` as decided at admission. `cwd` is where it runs. `deadline` ends the
     window for answers, and for an approved request the window in which its asker must come for it.
     `outcome` holds what a run left (`Outcome` keys), or why it failed. `permission` is the id of the standing
-    permission under which it was allowed. `reviews` are all answers that were taken, in order; so many
-    different people as `required` must say yes.
+    permission under which it was allowed, `elevation` that of what was set for its session, where its
+    placement rests on that. `reviews` are all answers that were taken, in order; so many different people as
+    `required` must say yes.
     """
 
     id: str
@@ -168,6 +171,7 @@ class Request:
     peer: PeerCredentials | None = None
     copies: tuple[Copy, ...] = ()
     permission: str | None = None
+    elevation: str | None = None
     required: int = 1
     reviews: tuple[GivenReview, ...] = ()
 

@@ -17,7 +17,6 @@ from core.approvals.commands import (
     Deny,
     Elevated,
     How,
-    Level,
     Malformed,
     Pair,
     Pending,
@@ -28,6 +27,7 @@ from core.approvals.commands import (
     parse,
 )
 from core.display import safe
+from core.model.elevation import Level
 from core.model.session import SessionKey
 
 ID = "7fa7f893"
