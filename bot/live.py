@@ -6,13 +6,16 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from bot.config import LoadedConfig
 from bot.reload import Reloaded, reload
+from core.acts import Acts
 from core.config import Config
 from core.judge import Judge
 from core.model.request import AuditEvent
 from core.ports import AuditStore, Clock
+from core.store_ports import RevisionStore
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +28,10 @@ class InForce:
     judge: Judge
 
 
+class _Record(AuditStore, RevisionStore, Protocol):
+    """The parts of the store that this is about."""
+
+
 class Live:
     """Holds what a reload replaces. `judge_of` raises ConfigError for a configuration that cannot be used."""
 
@@ -33,7 +40,7 @@ class Live:
         loaded: LoadedConfig,
         read: Callable[[], LoadedConfig],
         judge_of: Callable[[LoadedConfig], Judge],
-        record: AuditStore,
+        record: _Record,
         clock: Clock,
     ) -> None:
         self._read = read
@@ -41,7 +48,12 @@ class Live:
         self._record = record
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
+        self._acts = Acts("reload")
         self._in_force = self._made(loaded)
+
+    async def close(self) -> None:
+        """Wait for a reload that is under way."""
+        await self._acts.close()
 
     def config(self) -> Config:
         """Return the configuration in force."""
@@ -56,14 +68,22 @@ class Live:
         return self._in_force.loaded.where(path)
 
     async def reload(self, actor: str) -> Reloaded:
-        """Read the configuration again; a bad one changes nothing, and what is not recorded does not hold."""
+        """Read the configuration again; a bad one changes nothing, and what is not recorded does not hold.
+
+        Once this returns, nothing starts that was decided by the configuration before.
+        """
+        return await self._acts.whole(self._reload(actor))
+
+    async def _reload(self, actor: str) -> Reloaded:
         async with self._one_at_a_time:
             made: list[InForce] = []
             told = await asyncio.to_thread(
                 reload, self._in_force.loaded, self._read, lambda loaded: made.append(self._made(loaded))
             )
             await self._record.append(self._event(told, actor))
-            self._in_force = made[0] if made else self._in_force
+            if made:
+                self._in_force = made[0]
+                await self._record.revise()
         for line in (*told.problems, *told.warnings):
             log.warning("reload: %s", line)
         log.info("the configuration was read again: %s", "nothing changed" if told.problems else "in force")

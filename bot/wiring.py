@@ -19,7 +19,7 @@ from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
 from adapters.runners.host import HostRunner
 from adapters.runners.leftovers import kill_leftovers
-from adapters.runners.spool import remove_spools
+from adapters.runners.spool import remove_spools, spooled
 from adapters.stores.sqlite import open_store
 from bot import registry
 from bot.clock import SystemClock
@@ -111,6 +111,8 @@ async def assemble(
 
     registrar = Registrar(config, store, clock)
     live = Live(loaded, read, _judges(home, names, registrar, parsers), store, clock)
+    for part in (registrar, live):
+        stack.push_async_callback(part.close)
     permissions = Permissions(store, clock, loaded.secrets)
     channels = registry.channels(loaded.config, store, permissions, clock)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
@@ -122,6 +124,7 @@ async def assemble(
     runners = _runners(home, live.judge().site)
     elevations = Elevations(store, clock, config)
     await elevations.load()
+    stack.push_async_callback(elevations.close)
     gate = Gate(
         live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=elevations
     )
@@ -131,6 +134,8 @@ async def assemble(
         store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=elevations
     )
     elevator = Elevator(elevations, store, clock, config, people.herald.hear)
+    for act in (console, elevator):
+        stack.push_async_callback(act.close)
     elevator.on_end.append(people.approvals.end_session)
     sessions = SessionConsole(elevator, elevations, store, clock, registry.place)
     directives = Directives(elevator, store, clock, registry.place, people.herald.hear)
@@ -144,7 +149,11 @@ async def assemble(
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
     await _watch_over(stack, people, gate, store, clock)
     retention = Retention(
-        store, clock, lambda: live.config().approvals.retention_ms, partial(remove_spools, home.output)
+        store,
+        clock,
+        lambda: live.config().approvals.retention_ms,
+        partial(remove_spools, home.output),
+        partial(spooled, home.output),
     )
     await stack.enter_async_context(owned(retention.run(), "retention"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
@@ -152,6 +161,7 @@ async def assemble(
     entries = AllowlistEntries(store, clock, around)
     desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, sessions)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
+    console.on_revoked.append(ingress.cut_off)
     await ingress.open()
     stack.push_async_callback(ingress.close)
     return Ready(socket, page.address if page else None, live.reload)
@@ -181,6 +191,7 @@ async def _people(
     rules = Rulebook(live.config).rules
     flood = FloodControl(clock, lambda: live.config().approvals.exec)
     approvals = Approvals(ledger, store, clock, routing.routes, secrets, rules, flood)
+    stack.push_async_callback(approvals.close)
     addresses = Addresses(opened, registry.place, routing.named)
     herald = Herald(store, clock, lambda: live.config().approvals.notices, addresses, secrets)
     ledger.on_commit.append(herald.hear)

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from core.acts import Acts
 from core.approvals.card import outcome_of, settled_line
 from core.approvals.ledger import Ledger
 from core.approvals.recovery import EVERYTHING_LOCKED, TOKEN_REVOKED
@@ -89,6 +90,12 @@ class OperatorConsole:
         self._clock = clock
         self._daemon = daemon
         self._elevations = elevations
+        self._acts = Acts("act of the operator")
+        self.on_revoked: list[Callable[[str], None]] = []
+
+    async def close(self) -> None:
+        """Wait for what is under way."""
+        await self._acts.close()
 
     async def pending(self) -> list[dict[str, Any]]:
         """List what waits, oldest first."""
@@ -143,14 +150,27 @@ class OperatorConsole:
 
     async def add_agent(self, agent: str) -> dict[str, Any]:
         """Mint a token; the only time it is told."""
+        return await self._acts.whole(self._added(agent))
+
+    async def _added(self, agent: str) -> dict[str, Any]:
         if not self._credentials.alive(agent):
             await self._approvals.call_off(TOKEN_REVOKED, agent)  # nothing asked under an old token revives
         return {"id": agent, "token": await self._credentials.mint(agent, "operator")}
 
     async def revoke_agent(self, agent: str) -> dict[str, Any]:
-        """End an agent's token at once, and with it its runs and its open questions."""
+        """End an agent's token at once, and with it its runs, its open questions and its connections.
+
+        Once more does no harm: it ends what is left.
+        """
+        return await self._acts.whole(self._revoked(agent))
+
+    async def _revoked(self, agent: str) -> dict[str, Any]:
         await self._credentials.revoke(agent, "operator")
-        await self._stop(TOKEN_REVOKED, agent)
+        try:
+            await self._stop(TOKEN_REVOKED, agent)
+        finally:
+            for cut_off in self.on_revoked:
+                cut_off(agent)
         return {"id": agent, "revoked": True}
 
     async def explain(self, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,6 +222,9 @@ class OperatorConsole:
 
     async def set_locked(self, *, locked: bool, reviewer: Reviewer) -> dict[str, Any]:
         """Pull or release the kill switch: nothing starts, what runs ends, what waits is withdrawn."""
+        return await self._acts.whole(self._locked(locked=locked, reviewer=reviewer))
+
+    async def _locked(self, *, locked: bool, reviewer: Reviewer) -> dict[str, Any]:
         kind = "daemon.locked" if locked else "daemon.unlocked"
         event = AuditEvent(self._clock.now(), kind, f"person:{reviewer.channel}:{reviewer.id}")
         if not locked:

@@ -75,12 +75,16 @@ class Credentials:
             raise RequestError(
                 f"agent {agent} has a token; revoke it first: sayso agent revoke {agent}", field="id"
             )
-        self._agents[record.token_sha256] = agent
+        self._agents = {**self._without(agent), record.token_sha256: agent}
         return token
 
     async def revoke(self, agent: str, actor: str) -> None:
-        """End an agent's token at once; raises RequestError where it has none."""
+        """End an agent's token at once; raises RequestError where it never had one."""
         event = AuditEvent(self._clock.now(), "agent.revoked", actor, None, {"agent": agent})
-        if not await self._store.revoke_agent(agent, event):
+        revoked = await self._store.revoke_agent(agent, event)
+        self._agents = self._without(agent)
+        if not revoked and agent not in [record.id for record in await self._store.agents()]:
             raise RequestError(f"agent {agent!r} has no token to revoke", field="id")
-        self._agents = {key: name for key, name in self._agents.items() if name != agent}
+
+    def _without(self, agent: str) -> dict[str, str]:
+        return {key: name for key, name in self._agents.items() if name != agent}

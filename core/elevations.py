@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Protocol
 
+from core.acts import Acts
+from core.approvals.deadlines import Lasting
 from core.config import Config
 from core.elevated.authority import authority
 from core.elevated.levels import standing_for
@@ -15,7 +18,7 @@ from core.model.elevation import Elevation, Standing
 from core.model.request import AuditEvent
 from core.policy.names import normalise
 from core.ports import Clock
-from core.store_ports import ElevationStore
+from core.store_ports import ElevationStore, RevisionStore
 
 ELEVATION_ENDED = Decision(
     Layer.ELEVATED,
@@ -27,13 +30,17 @@ ELEVATION_ENDED = Decision(
 LONGEST_QUESTION_MS = 8 * 86_400_000  # how long a used directive may still be looked up
 
 
+class _Store(ElevationStore, RevisionStore, Protocol):
+    """The parts of the store that this is about."""
+
+
 class Elevations:
     """Tells which level holds for a call, and changes what stands.
 
     The store has the last word: a start that rests on an elevation is refused where that has ended.
     """
 
-    def __init__(self, store: ElevationStore, clock: Clock, config: Callable[[], Config]) -> None:
+    def __init__(self, store: _Store, clock: Clock, config: Callable[[], Config]) -> None:
         self._store = store
         self._clock = clock
         self._config = config
@@ -41,6 +48,12 @@ class Elevations:
         self._directives: dict[str, Elevation] = {}  # by session, not used yet
         self._used: dict[str, Elevation] = {}  # by id
         self._one_at_a_time = asyncio.Lock()
+        self._lasting = Lasting(clock)
+        self._acts = Acts("elevation")
+
+    async def close(self) -> None:
+        """Wait for what is being kept."""
+        await self._acts.close()
 
     async def load(self) -> None:
         """Take up what was kept."""
@@ -49,21 +62,18 @@ class Elevations:
 
     def standing(self, call: ToolCall) -> Standing:
         """Return the level that holds for a call, before it says anything itself."""
-        return standing_for(self._config(), call, self._by_session, self._used, self._clock.now())
+        lasting = {key: one for key, one in self._by_session.items() if not self._lasting.over(one.id)}
+        return standing_for(self._config(), call, lasting, self._used, self._clock.now())
 
     def standing_of(self, session: str) -> Elevation | None:
         """Return what was set for a session, where its time is not over."""
         kept = self._by_session.get(session)
-        return kept if kept is not None and kept.lasts(self._clock.now()) else None
+        return kept if kept is not None and self._lasts(kept) else None
 
     def all(self) -> tuple[Elevation, ...]:
         """List what is set for sessions, oldest first."""
-        now = self._clock.now()
-        return tuple(
-            sorted(
-                (kept for kept in self._by_session.values() if kept.lasts(now)), key=lambda one: one.set_at
-            )
-        )
+        standing = filter(self._lasts, self._by_session.values())
+        return tuple(sorted(standing, key=lambda one: one.set_at))
 
     async def directed(self, call: ToolCall) -> ToolCall:
         """Use up the directive that waits for the next command of this session, and note it in the call."""
@@ -76,7 +86,9 @@ class Elevations:
                 return call
             now = self._clock.now()
             admitted = authority(self._config(), call.agent).admits(waiting.set_by)
-            if not waiting.lasts(now) or not admitted or not await self._store.use_directive(waiting.id, now):
+            if not self._lasts(waiting) or not admitted:
+                return call
+            if not await self._store.use_directive(waiting.id, now):
                 return call
             self._note(replace(waiting, used_at=now))
         return replace(call, directive=waiting.id)
@@ -86,15 +98,22 @@ class Elevations:
 
         What stood ends first: where the new level cannot be kept, none holds.
         """
+        return await self._acts.whole(self._put(elevation, event))
+
+    async def _put(self, elevation: Elevation, event: AuditEvent) -> bool:
         async with self._one_at_a_time:
             self._forget(elevation.session, directive_alone=elevation.once)
             kept = await self._store.elevate(elevation, event)
             if kept:
                 self._note(elevation)
+                await self._store.revise()  # what was decided before this was looked up here is void
             return kept
 
     async def end(self, session: str, event: AuditEvent) -> bool:
         """End a session: its level, its permissions, its chats; False where nothing of it was kept."""
+        return await self._acts.whole(self._end(session, event))
+
+    async def _end(self, session: str, event: AuditEvent) -> bool:
         async with self._one_at_a_time:
             self._forget(session)
             return await self._store.end_session(session, event)
@@ -112,7 +131,12 @@ class Elevations:
         self._by_session.pop(session, None)
         self._used = {key: one for key, one in self._used.items() if one.session != session}
 
+    def _lasts(self, elevation: Elevation) -> bool:
+        return elevation.lasts(self._clock.now()) and not self._lasting.over(elevation.id)
+
     def _note(self, elevation: Elevation) -> None:
+        if elevation.until is not None and elevation.used_at is None:
+            self._lasting.begin(elevation.id, elevation.until, elevation.until - elevation.set_at)
         if not elevation.once:
             self._by_session[elevation.session] = elevation
         elif elevation.used_at is None:

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from core.acts import Acts
 from core.config import Config
 from core.display import moment
 from core.elevated.authority import Authority, authority
@@ -68,6 +69,7 @@ class Elevator:
         self._clock = clock
         self._config = config
         self._told = told
+        self._acts = Acts("end of a session")
         self.on_end: list[Callable[[str, str], Awaitable[int]]] = []
 
     def authority(self, session: SessionKey) -> Authority:
@@ -98,6 +100,13 @@ class Elevator:
 
     async def end(self, session: SessionKey, by: Sender) -> str:
         """End a session with its level, permissions, chats and open questions; returns that in words."""
+        return await self._acts.whole(self._end(session, by))
+
+    async def close(self) -> None:
+        """Wait for what is under way."""
+        await self._acts.close()
+
+    async def _end(self, session: SessionKey, by: Sender) -> str:
         actor = f"person:{by.channel}:{by.id}"
         event = AuditEvent(self._clock.now(), "session.ended", actor, None, {"session": str(session)})
         had = await self._elevations.end(str(session), event)

@@ -11,8 +11,9 @@ import asyncio
 import logging
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from core.approvals import lifecycle
@@ -30,7 +31,7 @@ from core.model.decision import Decision, Effect
 from core.model.outcome import Outcome, Status
 from core.model.plan import RunOrder
 from core.model.principal import Claims, PeerCredentials
-from core.model.request import MIN_PREFIX, Change, Request, RequestKind, State
+from core.model.request import MIN_PREFIX, Answer, Basis, Change, Request, RequestKind, State
 from core.model.session import SessionKey
 from core.model.standing import Remembered
 from core.model.verdict import Verdict
@@ -43,9 +44,13 @@ from core.shell.render import run_argv
 log = logging.getLogger(__name__)
 
 LOOKED_AT_ONCE = 2
+MOST_DECISIONS = 8  # of one call, where what it is decided by changes while it is decided
 LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
 
+_BY_RULE = ("allowed-by-policy", "allowed-by-elevation", "allowed-by-permission")
+
 Locate = Callable[[str], str | None]
+Act = Callable[[Case, Verdict], Awaitable[Outcome | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +98,49 @@ class Gate:
 
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome."""
-        case, verdict = await self.consider(await self._elevations.directed(call))
+        call = await self._elevations.directed(call)
+        return await self._decided(call, partial(self._admit_run, peer, observer))
+
+    async def _admit_run(
+        self, peer: PeerCredentials | None, observer: RunObserver, case: Case, verdict: Verdict
+    ) -> Outcome | None:
         request = self._request(case, verdict, RequestKind.RUN, peer)
         if verdict.effect is Effect.DENY:
             return await self._refuse(request)
         if verdict.effect is Effect.ASK:
-            return await self._ask_and_follow(request, observer)
+            return await self._ask_and_follow(request, case, observer)
         return await self._run(lifecycle.allowed(request, self._clock.now()), case, verdict, observer)
 
     async def ask(self, call: ToolCall, peer: PeerCredentials | None) -> Outcome:
         """Decide without running: allowed, denied, or pending with the id to wait for."""
-        case, verdict = await self.consider(await self._elevations.directed(call))
+        call = await self._elevations.directed(call)
+        return await self._decided(call, partial(self._admit_ask, peer))
+
+    async def _admit_ask(self, peer: PeerCredentials | None, case: Case, verdict: Verdict) -> Outcome | None:
         request = self._request(case, verdict, RequestKind.ASK, peer)
         if verdict.effect is Effect.DENY:
             return await self._refuse(request)
         if verdict.effect is Effect.ASK:
-            return await self._put_to_people(request)
-        change = lifecycle.allowed(request, self._clock.now())
+            return await self._put_to_people(request, case)
+        change = replace(lifecycle.allowed(request, self._clock.now()), basis=case.basis)
         if not await self._ledger.commit(change):
-            return await self._barred(request)
+            return await self._barred(request, case)
         await self._note_uses(verdict)
         return outcome_of(change.request)
+
+    async def _decided(
+        self, call: ToolCall, act: Act, *, approved: bool = False, counted: str | None = None
+    ) -> Outcome:
+        """Decide and act on it; again where something that decides was changed before the act was kept.
+
+        What is answered to whoever changed it holds from then on: no start rests on what was before.
+        """
+        for _ in range(MOST_DECISIONS):
+            case, verdict = await self.consider(call, approved=approved, counted=counted)
+            outcome = await act(case, verdict)
+            if outcome is not None:
+                return outcome
+        raise StoreError("what may run is being changed all the time, so nothing was started; ask again")
 
     async def wait(self, agent: str, request_id: str, observer: RunObserver) -> Outcome:
         """Wait for the decision on the agent's own request; where it is one to run, run it too."""
@@ -127,8 +154,8 @@ class Gate:
         request = await self._own(call.agent, request_id)
         if request.state is not State.APPROVED:
             return outcome_of(request)
-        case, verdict = await self.consider(replace(call, directive=request.call.directive))
-        return await self._start(request, case, verdict, observer)
+        call = replace(call, directive=request.call.directive)
+        return await self._start(request, call, observer)
 
     async def withdraw(self, agent: str, request_id: str) -> Outcome:
         """Take back the agent's own waiting request."""
@@ -149,24 +176,37 @@ class Gate:
         }
 
     async def consider(
-        self, call: ToolCall, judge: Judge | None = None, *, approved: bool = False
+        self,
+        call: ToolCall,
+        judge: Judge | None = None,
+        *,
+        approved: bool = False,
+        counted: str | None = None,
     ) -> tuple[Case, Verdict]:
         """Gather facts and decide, without a trace anywhere.
 
-        Host names are looked up only where all else says yes by now, or a question was answered by one.
+        Host names are looked up only where all else says yes by now, or a question was answered by one. Of
+        the permission `counted` a use was taken for this call already.
         """
+        basis = Basis(await self._store.revision(), call.credential)  # before anything is looked up
         judge = judge or self._judge()
         call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
         case = await self._look(judge, call, look_up=False)
-        now = self._clock.now()
-        remembered = await self._store.remembered(call.agent, case.binding.digest, now)
+        remembered = await self._remembered(case, counted)
         verdict = await self._verdict(judge, case, remembered)
         if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
             case = await self._look(judge, call, look_up=True)
             verdict = await self._verdict(judge, case, remembered)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
             log.warning("%s", warning)
-        return case, verdict
+        return replace(case, basis=basis), verdict
+
+    async def _remembered(self, case: Case, counted: str | None) -> Remembered:
+        """Look up what earlier answers mean; a permission ends by the steady clock, too."""
+        now = self._clock.now()
+        kept = await self._store.remembered(case.call.agent, case.binding.digest, now, counted)
+        over = kept.permission is not None and self._approvals.lasting.over(kept.permission.id)
+        return replace(kept, permission=None) if over else kept
 
     async def _verdict(self, judge: Judge, case: Case, remembered: Remembered) -> Verdict:
         """Decide a case; a large one must not hold up the others."""
@@ -193,10 +233,26 @@ class Gate:
             why = "the files that this command names could not be looked at in time, so it was refused"
             raise RequestError(why, field="cwd") from None
 
-    async def _barred(self, request: Request) -> Outcome:
-        """Refuse what the store did not open: all was locked since, a permission ended, the agent revoked."""
-        ended = ENDED if request.permission else ELEVATION_ENDED if request.elevation else REVOKED
-        return await self._overrule(request, LOCKED if await self._store.locked() else ended)
+    async def _barred(self, request: Request, case: Case) -> Outcome | None:
+        """Refuse what the store did not open; None where it is to be decided again."""
+        if await self._outdated(case):
+            return None
+        return await self._overrule(request, await self._bar(request, case))
+
+    async def _outdated(self, case: Case) -> bool:
+        """Tell whether something that decides was changed since a case was begun."""
+        return case.basis is not None and case.basis.revision != await self._store.revision()
+
+    async def _bar(self, request: Request, case: Case) -> Decision:
+        """Say what keeps the store from opening: a lock, a token that ended, a permission, an elevation."""
+        if await self._store.locked():
+            return LOCKED
+        token = case.call.credential
+        if token is not None and await self._store.agent_by_token(token) is None:
+            return REVOKED
+        if request.permission or _left_permission(request):
+            return ENDED
+        return ELEVATION_ENDED if request.elevation else REVOKED
 
     async def _overrule(self, request: Request, decision: Decision) -> Outcome:
         return await self._refuse(overruled(request, decision, self._locate(decision.source)))
@@ -210,24 +266,24 @@ class Gate:
             return replace(outcome_of(change.request), reason=f"{_reason(request)} (not recorded: {error})")
         return outcome_of(change.request)
 
-    async def _ask_and_follow(self, request: Request, observer: RunObserver) -> Outcome:
-        asked = await self._put_to_people(request)
-        if asked.status is not Status.PENDING or asked.request_id is None:
+    async def _ask_and_follow(self, request: Request, case: Case, observer: RunObserver) -> Outcome | None:
+        asked = await self._put_to_people(request, case)
+        if asked is None or asked.status is not Status.PENDING or asked.request_id is None:
             return asked
         card = await self._approvals.card(asked.request_id)
         if card is not None:
             observer.requested(card)
         return await self._follow(asked.request_id, observer)
 
-    async def _put_to_people(self, request: Request) -> Outcome:
+    async def _put_to_people(self, request: Request, case: Case) -> Outcome | None:
         unanswerable = self._approvals.unanswerable(request)
         if unanswerable is not None:
             return await self._overrule(request, unanswerable)
         window = self._approvals.window_ms(request)
-        asked = await self._approvals.ask(replace(request, deadline=request.created_at + window))
+        asked = await self._approvals.ask(replace(request, deadline=request.created_at + window), case.basis)
         if isinstance(asked, Decision):
             return await self._turn_away(request, asked)
-        return outcome_of(asked) if asked else await self._barred(request)
+        return outcome_of(asked) if asked else await self._barred(request, case)
 
     async def _turn_away(self, request: Request, decision: Decision) -> Outcome:
         """Refuse one question of a flood; only the first of them is recorded by itself."""
@@ -244,51 +300,91 @@ class Gate:
         if request.kind is RequestKind.ASK:
             return await self._handed_over(request)
         if request.state is State.APPROVED:
-            case, verdict = await self.consider(request.call)
-            return await self._start(request, case, verdict, observer)
+            return await self._start(request, request.call, observer)
         return await self._until_ended(request.id, observer)
 
     async def _handed_over(self, request: Request) -> Outcome:
         """Give the answer to its asker; one that its own program carries out is used up by that, once."""
         if request.state is not State.APPROVED or request.placement is not Placement.CLIENT:
             return _taken(request) if request.state is State.USED else outcome_of(request)
-        case, verdict = await self.consider(request.call, approved=True)
-        objection = _objection(request, case, verdict)
+        return await self._decided(request.call, partial(self._hand_over, request), approved=True)
+
+    async def _hand_over(self, request: Request, case: Case, verdict: Verdict) -> Outcome | None:
+        objection = await self._objection(request, case, verdict)
         if objection:
             return await self._stopped(request, objection)
         terms = [term.to_json() for term in verdict.constraints]
         request = replace(request, verdict={**request.verdict, "constraints": terms})
-        used = lifecycle.used(request, self._clock.now())
+        used = replace(lifecycle.used(request, self._clock.now()), basis=case.basis)
         if await self._ledger.commit(used):
             return outcome_of(used.request)
-        return _taken(await self._store.request(request.id) or request)
+        kept = await self._store.request(request.id) or request
+        if kept.state is State.APPROVED and await self._outdated(case):
+            return None
+        return _taken(kept)
 
-    async def _start(self, request: Request, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
+    async def _start(self, request: Request, call: ToolCall, observer: RunObserver) -> Outcome:
         """Check policy, placement and binding again, then use up the grant and run."""
-        objection = _objection(request, case, verdict)
+        start = partial(self._start_by, request, observer)
+        return await self._decided(call, start, counted=request.permission)
+
+    async def _start_by(
+        self, request: Request, observer: RunObserver, case: Case, verdict: Verdict
+    ) -> Outcome | None:
+        objection = await self._objection(request, case, verdict)
         if objection:
             return await self._stopped(request, objection)
         request = replace(request, elevation=_rests_on(case))
         return await self._run(lifecycle.started(request, self._clock.now()), case, verdict, observer)
+
+    async def _objection(self, request: Request, case: Case, verdict: Verdict) -> Objection | None:
+        """Say what stands against what was allowed by now; the yes of a rule holds while that says yes."""
+        changed = request.binding.changed(case.binding)
+        if changed:
+            return Objection(str(BindingMismatch(changed)))
+        decided_by = request.resolution.decision if request.resolution else ""
+        stands = verdict.effect is not Effect.DENY
+        if stands and decided_by in _BY_RULE:
+            stands = verdict.effect is Effect.ALLOW
+        elif stands and decided_by == lifecycle.BY_FALLBACK:
+            stands = await self.fallback(request)
+        if stands:
+            return None
+        return Objection(f"it was allowed, but by now {verdict.decision.reason}", verdict.decision.rule)
 
     async def _stopped(self, request: Request, objection: Objection) -> Outcome:
         refusal = lifecycle.mismatched(request, objection.reason, self._clock.now(), objection.rule)
         await self._ledger.commit(refusal)
         return outcome_of(await self._store.request(request.id) or refusal.request)
 
-    async def _run(self, start: Change, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
+    async def _run(
+        self, start: Change, case: Case, verdict: Verdict, observer: RunObserver
+    ) -> Outcome | None:
         """Record the start and hand the bound command to its runner; whoever comes second only watches."""
-        request = start.request
+        start, request = replace(start, basis=case.basis), start.request
         if case.placed.asking is Asking.NEVER:
             start = lifecycle.unasked(start, case.placed.decision)
         argv = run_argv(case.facts) if case.facts else ()
         stdin = request.call.command.stdin if request.call.command else None
         order = RunOrder(request.id, argv, case.bound, request.binding, stdin)
         runner = self._runners[case.placed.placement]
-        if not await self._runs.start(start, order, runner, observer) and start.insert:
-            return await self._barred(request)
+        if not await self._runs.start(start, order, runner, observer):
+            return await self._not_started(start, case, observer)
         await self._note_uses(verdict)
         return await self._until_ended(request.id, observer)
+
+    async def _not_started(self, start: Change, case: Case, observer: RunObserver) -> Outcome | None:
+        """Find out why a start was refused; None where it is to be decided again."""
+        if start.insert:
+            return await self._barred(start.request, case)
+        kept = await self._store.request(start.request.id)
+        too_late = kept is not None and self._approvals.over(kept)  # its end is on the way
+        if kept is None or kept.state is not State.APPROVED or too_late:
+            return await self._until_ended(start.request.id, observer)
+        if await self._outdated(case):
+            return None
+        bar = await self._bar(start.request, case)
+        return await self._stopped(kept, Objection(bar.reason, bar.rule))
 
     async def _note_uses(self, verdict: Verdict) -> None:
         """Note which kept entries admitted what was decided and started; nothing hangs on that."""
@@ -349,17 +445,9 @@ def _rests_on(case: Case) -> str | None:
     return elevation.id if elevation else None
 
 
-def _objection(request: Request, case: Case, verdict: Verdict) -> Objection | None:
-    """Say what stands against what was allowed by now; a yes of policy holds while policy says yes."""
-    changed = request.binding.changed(case.binding)
-    if changed:
-        return Objection(str(BindingMismatch(changed)))
-    decision = request.resolution.decision if request.resolution else ""
-    by_policy_alone = decision in ("allowed-by-policy", "allowed-by-elevation")
-    if verdict.effect is Effect.DENY or (by_policy_alone and verdict.effect is not Effect.ALLOW):
-        why = f"it was allowed, but by now {verdict.decision.reason}"
-        return Objection(why, verdict.decision.rule)
-    return None
+def _left_permission(request: Request) -> bool:
+    """Tell whether a yes left a permission, which ends this one, too, when it is revoked."""
+    return request.resolution is not None and request.resolution.decision == Answer.ALLOW_FOR
 
 
 def _taken(request: Request) -> Outcome:

@@ -28,6 +28,7 @@ from core.model.decision import Decision, Effect, Layer, strictest
 from core.model.elevation import NOT_ELEVATED, Standing
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.principal import Claims
+from core.model.request import Basis
 from core.model.session import SessionKey
 from core.model.standing import Remembered
 from core.model.tightening import NOTHING_TIGHTER, Tightening
@@ -86,7 +87,10 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A call with all facts gathered: what would run, as what, where, under which policy."""
+    """A call with all facts gathered: what would run, as what, where, under which policy.
+
+    `basis` is what was noted before they were gathered, where something is to be started by it.
+    """
 
     call: ToolCall
     tool: Decision
@@ -97,6 +101,7 @@ class Case:
     policy: ExecPolicy | None = None
     problem: Decision | None = None
     arguments: ArgumentJudgement = _NO_ARGUMENTS
+    basis: Basis | None = None
 
 
 class Judge:

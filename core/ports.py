@@ -23,7 +23,14 @@ from core.model.request import (
 )
 from core.model.session import KnownSession
 from core.model.standing import DenyRule, Remembered, StandingPermission
-from core.store_ports import AllowlistStore, CredentialStore, ElevationStore, HistoryStore, PairingStore
+from core.store_ports import (
+    AllowlistStore,
+    CredentialStore,
+    ElevationStore,
+    HistoryStore,
+    PairingStore,
+    RevisionStore,
+)
 
 
 class Clock(Protocol):
@@ -120,8 +127,11 @@ class RequestStore(Protocol):
 class StandingStore(Protocol):
     """What answers left standing: permissions for a time, and deny rules. `lock` ends all permissions."""
 
-    async def remembered(self, agent: str, binding: str, now: int) -> Remembered:
-        """Return, as of one moment, all that earlier answers mean for a call with this binding."""
+    async def remembered(self, agent: str, binding: str, now: int, counted: str | None = None) -> Remembered:
+        """Return, as of one moment, all that earlier answers mean for a call with this binding.
+
+        `counted` is a permission of which a use was taken for this very call: it may be used up by that.
+        """
         ...
 
     async def permissions(self, now: int) -> tuple[StandingPermission, ...]:
@@ -236,6 +246,7 @@ class Store(
     SessionStore,
     ElevationStore,
     AllowlistStore,
+    RevisionStore,
     CredentialStore,
     PairingStore,
     OutboxStore,

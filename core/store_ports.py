@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from core.model.allowlist import AllowlistEdit, AllowlistEntry, EntryUse, ExecApprovals
@@ -23,11 +23,16 @@ class HistoryStore(Protocol):
         """Tell how many requests are in these states."""
         ...
 
-    async def forget(self, before: int, limit: int) -> tuple[str, ...]:
+    async def forget(self, before: int, limit: int, told: Callable[[int], AuditEvent]) -> tuple[str, ...]:
         """Let requests go that ended before this time, at most so many; returns their ids.
 
-        Their grants, copies and messages go with them. The record stays, and so does what answers left.
+        Their grants, copies and messages go with them. The record stays, and so does what answers left; the
+        event that `told` gives for so many is recorded in the same transaction, where there are any.
         """
+        ...
+
+    async def missing(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return those of these ids under which no request is kept."""
         ...
 
     async def deliveries(self, request_id: str) -> tuple[Delivery, ...]:
@@ -55,6 +60,22 @@ class AllowlistStore(Protocol):
 
     async def record_uses(self, uses: Sequence[EntryUse], at: int) -> None:
         """Note when, and for which commands, entries last admitted something; a power cut may undo it."""
+        ...
+
+
+class RevisionStore(Protocol):
+    """A number that tells whether what was decided may still be done."""
+
+    async def revision(self) -> int:
+        """Return the number: it grows with everything that can forbid what was allowed before.
+
+        That is a lock, a revoked or new token, a deny rule, the end of a permission, an allowlist entry or a
+        pairing, the settings of exec-approvals.json, every change of an elevation, and `revise`.
+        """
+        ...
+
+    async def revise(self, *events: AuditEvent) -> None:
+        """Let it grow, because of something that the store does not see; record why."""
         ...
 
 

@@ -183,7 +183,8 @@ async def make_system(tmp_path, clock, kept):
     yield make
     for system in made:
         await system.runs.close("the test ended", patience_s=2)
-        await system.ledger.close()
+        for part in (system.console, system.elevations, system.approvals, system.ledger):
+            await part.close()
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from adapters.ingress import params as p
 from adapters.ingress.jsonrpc import CallId
@@ -19,15 +19,29 @@ from core.model.principal import PeerCredentials
 Json = dict[str, Any]
 
 
+class _Asked(Protocol):
+    def call(self, agent: str) -> ToolCall:
+        """Return the call."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """One call of an authenticated agent, with all that its method may use."""
+    """One call of an authenticated agent, with all that its method may use.
+
+    `credential` is the digest of its token.
+    """
 
     agent: str
     peer: PeerCredentials
     desk: AgentDesk
     call_id: CallId
     notify: Notify
+    credential: str
+
+    def call(self, asked: _Asked) -> ToolCall:
+        """Give the call of what was asked, with the token that it came in with."""
+        return replace(asked.call(self.agent), credential=self.credential)
 
     @property
     def observer(self) -> CallObserver:
@@ -37,7 +51,7 @@ class AgentCall:
 
 async def _run(ctx: AgentCall, params: Mapping[str, Any]) -> Json:
     asked = p.read(p.ExecRun, params)
-    call = asked.call(ctx.agent)
+    call = ctx.call(asked)
     if asked.approval_id is not None:
         return (await ctx.desk.run_approved(call, asked.approval_id, ctx.observer)).to_json()
     if asked.detach:
@@ -64,12 +78,12 @@ def _pending(card: Card) -> Json:
 
 async def _check(ctx: AgentCall, params: Mapping[str, Any]) -> Json:
     asked = p.read(p.ToolCheck, params)
-    return await _ask(ctx, asked.call(ctx.agent), wait=asked.wait)
+    return await _ask(ctx, ctx.call(asked), wait=asked.wait)
 
 
 async def _request(ctx: AgentCall, params: Mapping[str, Any]) -> Json:
     asked = p.read(p.ApprovalRequest, params)
-    answer = await _ask(ctx, asked.call(ctx.agent), wait=not asked.two_phase)
+    answer = await _ask(ctx, ctx.call(asked), wait=not asked.two_phase)
     if asked.two_phase and answer["status"] == Status.PENDING.value:
         return {**answer, "status": "accepted"}
     return answer

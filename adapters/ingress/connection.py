@@ -24,6 +24,7 @@ from adapters.ingress.jsonrpc import (
 )
 from adapters.ingress.operator_methods import OPERATOR_METHODS, OperatorCall
 from adapters.ingress.params import Hello, read
+from core.credentials import digest
 from core.desks import AgentDesk, Gatekeeper, OperatorDesks
 from core.errors import NotPermitted, RequestError, SaysoError, UnknownRequest
 from core.model.principal import PeerCredentials, Reviewer
@@ -73,6 +74,7 @@ class Connection:
         self._answer: Answer | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: asyncio.Task[None] | None = None
+        self.agent: str | None = None
 
     async def serve(self) -> None:
         """Serve; when this returns no task of the connection is left."""
@@ -85,6 +87,10 @@ class Connection:
         finally:
             await self._end()
             await self._part()
+
+    def say_goodbye(self, why: str) -> None:
+        """Tell the peer why nothing it sends is answered any more."""
+        self._send(encode_error(RpcError(Code.UNAUTHENTICATED, why)))
 
     async def _converse(self) -> None:
         async with asyncio.timeout(self._service.hello_deadline_s) as deadline:
@@ -134,11 +140,12 @@ class Connection:
     async def _admit(self, hello: Hello) -> tuple[Answer, dict[str, Any]]:
         if hello.role == "operator":
             return self._admit_operator(hello.token), {}
-        agent = await self._agent_of(hello.token)
+        agent = self.agent = await self._agent_of(hello.token)
+        credential = digest(hello.token)
 
         async def answer(call: Call) -> Any:  # noqa: ANN401 - any JSON value
             await self._still(agent, hello.token)
-            return await self._answer_agent(agent, call)
+            return await self._answer_agent(agent, credential, call)
 
         return answer, {"agent": agent}
 
@@ -158,11 +165,11 @@ class Connection:
         if await self._agent_of(token) != agent:
             raise RpcError(Code.UNAUTHENTICATED, "this token is another agent's now", field="token")
 
-    async def _answer_agent(self, agent: str, call: Call) -> Any:  # noqa: ANN401 - any JSON value
+    async def _answer_agent(self, agent: str, credential: str, call: Call) -> Any:  # noqa: ANN401 - any JSON value
         method = AGENT_METHODS.get(call.method)
         if method is None:
             raise _no_such_method(call, OPERATOR_METHODS, "operator only")
-        context = AgentCall(agent, self._peer, self._service.desk, call.id, self._notify)
+        context = AgentCall(agent, self._peer, self._service.desk, call.id, self._notify, credential)
         return await method(context, call.params)
 
     async def _answer_operator(self, reviewer: Reviewer, call: Call) -> Any:  # noqa: ANN401 - any JSON value
@@ -193,9 +200,10 @@ class Connection:
         try:
             async for event in self._service.operator.console.subscribe():
                 self._notify(event["method"], event["params"])
+            log.warning("pid %d fell behind in its events; disconnected", self._peer.pid)
         except Exception:  # whoever subscribed must learn that it missed something
             log.exception("the events of pid %d broke off; disconnected", self._peer.pid)
-            self._writer.transport.abort()
+        self._writer.transport.abort()
 
     def _notify(self, method: str, params: Mapping[str, Any]) -> None:
         self._send(encode_notification(method, params))

@@ -37,7 +37,7 @@ class UnixSocketIngress:
         self._service = Service(gatekeeper, desk, operator)
         self._server: asyncio.Server | None = None
         self._inode: int | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], Connection] = {}
 
     async def open(self) -> None:
         """Listen; raises StartError where that cannot be."""
@@ -56,12 +56,19 @@ class UnixSocketIngress:
             task.cancel()
         await asyncio.gather(*connections, return_exceptions=True)
 
+    def cut_off(self, agent: str) -> None:
+        """End the connections of an agent whose token was revoked, with all calls that they still have."""
+        for task, connection in tuple(self._connections.items()):
+            if connection.agent == agent:
+                connection.say_goodbye("this token was revoked")
+                task.cancel()
+
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = _peer_of(writer.get_extra_info("socket"))
         connection = Connection(self._service, reader, writer, peer)
         task = asyncio.create_task(connection.serve(), name=f"socket pid {peer.pid}")
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
+        self._connections[task] = connection
+        task.add_done_callback(self._connections.pop)
 
     def _remove(self) -> None:
         if self._path.exists() and self._path.stat().st_ino == self._inode:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 END_BYTES = 64 * 1024
+_STREAMS = ("stdout", "stderr")
 _MAX_CONTINUATION = 3  # a UTF-8 character has at most this many bytes after its first
 
 
@@ -88,8 +88,22 @@ def open_spool(directory: Path, request_id: str, stream: str, cap: int) -> Spool
 
 
 def remove_spools(directory: Path, request_ids: Iterable[str]) -> None:
-    """Remove what the runs of these requests left."""
+    """Remove what the runs of these requests left; raises OSError, after all were tried, where some stays."""
+    faults: list[OSError] = []
     for request_id in request_ids:
-        for stream in ("stdout", "stderr"):
-            with suppress(OSError):
+        for stream in _STREAMS:
+            try:
                 (directory / f"{request_id}.{stream}").unlink(missing_ok=True)
+            except OSError as error:
+                faults.append(error)
+    if faults:
+        raise faults[0]
+
+
+def spooled(directory: Path) -> tuple[str, ...]:
+    """List the ids of the requests whose runs left something."""
+    try:
+        found = sorted(directory.iterdir())
+    except OSError:
+        return ()
+    return tuple(dict.fromkeys(path.stem for path in found if path.suffix.removeprefix(".") in _STREAMS))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable, Sequence
 
 from adapters.stores.codec import load_request, shown_text
 from adapters.stores.part import Part
+from adapters.stores.record import append_events
 from core.model.history import HistoryQuery
-from core.model.request import Request, State
+from core.model.request import AuditEvent, Request, State
 
 _MOST = 10_000
 _FIND = "SELECT seq FROM requests INDEXED BY requests_by_moment"
@@ -71,7 +73,7 @@ class SqliteHistory(Part):
         sql = "SELECT count(*) FROM requests WHERE state IN (SELECT value FROM json_each(?))"
         return int(await self._database.read(lambda c: c.execute(sql, (json.dumps(states),)).fetchone()[0]))
 
-    async def forget(self, before: int, limit: int) -> tuple[str, ...]:
+    async def forget(self, before: int, limit: int, told: Callable[[int], AuditEvent]) -> tuple[str, ...]:
         """Let requests go that ended before this time, at most so many; returns their ids."""
         old = (
             "SELECT id FROM requests WHERE moment < ? AND state IN (SELECT value FROM json_each(?)) "
@@ -83,6 +85,14 @@ class SqliteHistory(Part):
             for table in _ABOUT:
                 connection.executemany(f"DELETE FROM {table} WHERE request_id = ?", [(i,) for i in ids])  # noqa: S608 - constants
             connection.executemany("DELETE FROM requests WHERE id = ?", [(i,) for i in ids])
+            if ids:
+                append_events(connection, (told(len(ids)),))
             return ids
 
         return await self._database.write(work, durable=False)
+
+    async def missing(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return those of these ids under which no request is kept."""
+        sql = "SELECT value FROM json_each(?) WHERE value NOT IN (SELECT id FROM requests)"
+        rows = await self._database.read(lambda c: c.execute(sql, (json.dumps(ids),)).fetchall())
+        return tuple(row[0] for row in rows)

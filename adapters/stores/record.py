@@ -77,6 +77,27 @@ class SqliteRecord(Part):
         return await self._database.read(_head)
 
 
+class SqliteRevision(Part):
+    """RevisionStore over SQLite; triggers of the schema see what is kept here."""
+
+    async def revision(self) -> int:
+        """Return the number that grows with everything that can forbid what was allowed before."""
+        (revision,) = await self._database.read(
+            lambda connection: connection.execute("SELECT revision FROM meta").fetchone()
+        )
+        return int(revision)
+
+    async def revise(self, *events: AuditEvent) -> None:
+        """Let it grow, because of something that the store does not see."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("UPDATE meta SET revision = revision + 1")
+            append_events(connection, events)
+
+        # What was decided does not outlive the process, so only the record needs to reach the disk.
+        await self._database.write(work, durable=bool(events))
+
+
 class SqliteLock(Part):
     """LockStore over SQLite."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import asdict
 from typing import Any
 
 from adapters.stores.codec import load_request, request_row, shown_text
@@ -12,7 +13,14 @@ from adapters.stores.learned import keep_learned
 from adapters.stores.outbox import enqueue, plan_copies
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
-from adapters.stores.standing import forbid, permission_counts, permit, use_permission
+from adapters.stores.standing import (
+    forbid,
+    gave_permission,
+    permission_counts,
+    permission_ended,
+    permit,
+    use_permission,
+)
 from core.errors import StoreError
 from core.model.request import Change, Request, State
 
@@ -32,6 +40,7 @@ _REPLACE = """
         binding = :binding, created_at = :created_at, deadline = :deadline, ended_at = :ended_at,
         person_allowed = :person_allowed, moment = :moment, command = :command, body = :body, stdin = :stdin
     WHERE id = :id AND state IN (SELECT value FROM json_each(:expect))
+        AND (SELECT count(*) FROM reviews WHERE request_id = :id) = :reviews
 """
 _ISSUE = """
     INSERT INTO grants (request_id, binding, issued_at, expires_at) VALUES (?, ?, ?, ?)
@@ -48,6 +57,11 @@ _REVIEW = """
 _CLOSED = """
     SELECT locked OR EXISTS (SELECT 1 FROM agents WHERE id = ? AND revoked_at IS NOT NULL) FROM meta
 """
+_STANDS = """
+    SELECT revision = :revision AND (:credential IS NULL OR EXISTS (
+        SELECT 1 FROM agents WHERE id = :agent AND token_sha256 = :credential AND revoked_at IS NULL
+    )) FROM meta
+"""
 
 
 _ANSWERED = "INSERT OR IGNORE INTO answerers (person, request_id, name) VALUES (?, ?, ?)"
@@ -56,7 +70,8 @@ _ANSWERED = "INSERT OR IGNORE INTO answerers (person, request_id, name) VALUES (
 def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     if _opens(change.request) and _closed(connection, change.request.call.agent):
         return False
-    if not all(step(connection, change) for step in (_put, _review, _use_permission, _issue, _consume)):
+    steps = (_stands, _put, _review, _use_permission, _issue, _consume)
+    if not all(step(connection, change) for step in steps):
         return False
     if change.learn:
         keep_learned(connection, change.request, change.learn.entries)
@@ -87,6 +102,16 @@ def _closed(connection: sqlite3.Connection, agent: str) -> bool:
     return bool(closed)
 
 
+def _stands(connection: sqlite3.Connection, change: Change) -> bool:
+    """Tell whether what this was decided by still holds."""
+    basis = change.basis
+    if basis is None:
+        return True
+    values = {**asdict(basis), "agent": change.request.call.agent}
+    (stands,) = connection.execute(_STANDS, values).fetchone()
+    return bool(stands)
+
+
 def _put(connection: sqlite3.Connection, change: Change) -> bool:
     row = request_row(change.request)
     if change.insert:
@@ -95,6 +120,7 @@ def _put(connection: sqlite3.Connection, change: Change) -> bool:
         plan_copies(connection, change.request)
         return True
     row["expect"] = json.dumps(sorted(change.expect))
+    row["reviews"] = len(change.request.reviews) - (change.review is not None)
     return connection.execute(_REPLACE, row).rowcount == 1
 
 
@@ -139,6 +165,8 @@ def _consume(connection: sqlite3.Connection, change: Change) -> bool:
     request = change.request
     at = change.consume_grant_at
     if request.permission and not change.insert and not permission_counts(connection, request, at):
+        return False
+    if gave_permission(request) and permission_ended(connection, request.id):
         return False
     if request.elevation and not elevation_holds(connection, request, at):
         return False

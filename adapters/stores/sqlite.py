@@ -13,7 +13,7 @@ from adapters.stores.learned import SqliteAllowlist
 from adapters.stores.opening import open_database
 from adapters.stores.outbox import SqliteOutbox
 from adapters.stores.paired import SqlitePaired
-from adapters.stores.record import SqliteLock, SqliteRecord
+from adapters.stores.record import SqliteLock, SqliteRecord, SqliteRevision
 from adapters.stores.requests import SqliteRequests
 from adapters.stores.sessions import SqliteSessions
 from adapters.stores.standing import SqliteStanding
@@ -30,6 +30,7 @@ class SqliteStore(
     SqlitePaired,
     SqliteOutbox,
     SqliteRecord,
+    SqliteRevision,
     SqliteLock,
 ):
     """core.ports.Store over one database file.

@@ -11,7 +11,7 @@ from adapters.stores.codec import load_reviewer, path_bytes
 from adapters.stores.learned import kept_settings, learned_by
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
-from core.model.request import AuditEvent, Request
+from core.model.request import Answer, AuditEvent, Request
 from core.model.standing import DenyRule, Remembered, StandingPermission
 
 _PERMIT = """
@@ -34,6 +34,11 @@ _PERMISSIONS = """
 """
 _DENY_RULES = """
     SELECT request_id, agent, command, given_by, given_at, reason FROM deny_rules WHERE ended_at IS NULL
+"""
+# A use that was taken for this very call does not count against it.
+_COUNTS_FOR_CALL = """
+    ended_at IS NULL AND expires_at > :now
+    AND (max_uses IS NULL OR uses < max_uses OR request_id = :counted)
 """
 _SEEN = "SELECT 1 FROM requests WHERE person_allowed = 1 AND agent = ? AND binding = ? LIMIT 1"
 
@@ -68,6 +73,18 @@ def permission_counts(connection: sqlite3.Connection, request: Request, now: int
     return connection.execute(sql, (request.permission, now)).fetchone() is not None
 
 
+def gave_permission(request: Request) -> bool:
+    """Tell whether the yes of a request left a permission, whose id is the request's."""
+    resolution = request.resolution
+    return resolution is not None and resolution.decision == Answer.ALLOW_FOR
+
+
+def permission_ended(connection: sqlite3.Connection, permission_id: str) -> bool:
+    """Tell whether somebody ended a permission before its time."""
+    sql = "SELECT 1 FROM permissions WHERE request_id = ? AND ended_at IS NOT NULL"
+    return connection.execute(sql, (permission_id,)).fetchone() is not None
+
+
 def _permission(row: tuple[Any, ...]) -> StandingPermission:
     request_id, agent, session, binding, command, given_by, *times = row
     who = load_reviewer(given_by)
@@ -86,12 +103,12 @@ def _text(command: bytes) -> str:
 class SqliteStanding(Part):
     """StandingStore over SQLite."""
 
-    async def remembered(self, agent: str, binding: str, now: int) -> Remembered:
+    async def remembered(self, agent: str, binding: str, now: int, counted: str | None = None) -> Remembered:
         """Return, as of one moment, all that earlier answers mean for a call with this binding."""
-        values = {"agent": agent, "binding": binding, "now": now}
+        values = {"agent": agent, "binding": binding, "now": now, "counted": counted}
         of_binding = (
-            f"{_PERMISSIONS} WHERE agent = :agent AND binding = :binding AND {_COUNTS} "
-            "ORDER BY expires_at DESC LIMIT 1"
+            f"{_PERMISSIONS} WHERE agent = :agent AND binding = :binding AND {_COUNTS_FOR_CALL} "
+            "ORDER BY request_id IS :counted DESC, expires_at DESC LIMIT 1"
         )
         rules_of_agent = f"{_DENY_RULES} AND agent = ? ORDER BY given_at"
 

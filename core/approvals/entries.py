@@ -17,7 +17,7 @@ from core.execsec.document import base_hash, document_of, read_document
 from core.model.allowlist import ADDED, IMPORTED, AllowlistEdit, AllowlistEntry, ExecApprovals, KeptEntry
 from core.model.principal import Reviewer
 from core.model.request import AuditEvent
-from core.model.tightening import AgentLimits, DocumentSettings
+from core.model.tightening import EVERY_AGENT, AgentLimits, DocumentSettings
 from core.ports import Clock, Store
 
 MIN_PREFIX = 8
@@ -62,7 +62,8 @@ class AllowlistEntries:
     async def add(self, entry: AllowlistEntry, reviewer: Reviewer) -> dict[str, Any]:
         """Keep an entry of the operator's."""
         _check(entry)
-        entry = replace(entry, source=ADDED, id=None)
+        agent = None if entry.agent == EVERY_AGENT else entry.agent
+        entry = replace(entry, source=ADDED, id=None, agent=agent)
         kept = KeptEntry(str(uuid.uuid4()), entry, reviewer, self._clock.now())
 
         def make(state: ExecApprovals) -> tuple[AllowlistEdit, dict[str, Any]]:

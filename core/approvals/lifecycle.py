@@ -44,6 +44,7 @@ BY_POLICY = "policy"
 BY_TIME = "time"
 BY_DAEMON = "daemon"
 BY_OPERATOR = "operator"
+BY_FALLBACK = "fallback-allowlist"
 _ALARMING = {
     "tool.owner-only": "security.owner-only",
     "exec.deny-own-state": "security.own-state",
@@ -111,8 +112,8 @@ def refused(request: Request, now: int) -> Change:
 
 def counted(request: Request, review: Review, now: int) -> Change:
     """Keep a yes that is not enough by itself: the question goes on waiting for other people."""
-    given = _given(review, now)
-    waiting = replace(request, reviews=(*request.reviews, given))
+    answer = given(review, now)
+    waiting = replace(request, reviews=(*request.reviews, answer))
     data = {
         "answer": review.answer.value,
         "name": review.reviewer.name,
@@ -124,7 +125,7 @@ def counted(request: Request, review: Review, now: int) -> Change:
     return Change(
         waiting,
         expect=frozenset({State.WAITING}),
-        review=given,
+        review=answer,
         events=(_event(waiting, now, "approval.reviewed", _person(review), data),),
         messages=_messages(waiting, MessageKind.UPDATE, now),
     )
@@ -134,8 +135,8 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
     """Settle a question by an answer; by the last of several it is allowed as far as they `agreed`."""
     scope = agreed or Scope(review.answer, review.for_ms, review.max_uses)
     until = now + scope.for_ms if scope.for_ms and scope.answer is Answer.ALLOW_FOR else None
-    given = _given(review, now)
-    reviews = (*request.reviews, given)
+    answer = given(review, now)
+    reviews = (*request.reviews, answer)
     reason = _reasons(reviews) if agreed else review.reason
     resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until)
     yes = scope.answer.allows
@@ -165,7 +166,7 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
         learn=request.always if scope.answer is Answer.ALLOW_ALWAYS else None,
         permit=_permission(request, resolution, scope) if run_follows else None,
         forbid=_deny_rule(request, review, now) if review.answer is Answer.DENY_ALWAYS else None,
-        review=given,
+        review=answer,
         events=(event,),
         messages=_messages(settled, MessageKind.UPDATE, now),
     )
@@ -176,7 +177,7 @@ def fell_back(request: Request, now: int) -> Change:
     settled = replace(
         request,
         state=State.APPROVED,
-        resolution=Resolution("fallback-allowlist", now),
+        resolution=Resolution(BY_FALLBACK, now),
         deadline=now + GRACE_MS,
     )
     return Change(
@@ -308,8 +309,17 @@ def _alarms(request: Request, now: int, rule: str | None) -> tuple[AuditEvent, .
     return (_event(request, now, kind, _agent(request), data),) if kind else ()
 
 
-def _given(review: Review, now: int) -> GivenReview:
-    return GivenReview(review.answer, review.reviewer, now, review.reason, review.for_ms, review.max_uses)
+def given(review: Review, now: int) -> GivenReview:
+    """Give an answer in the form in which it is kept with its request."""
+    return GivenReview(
+        review.answer,
+        review.reviewer,
+        now,
+        review.reason,
+        review.for_ms,
+        review.max_uses,
+        review.sender,
+    )
 
 
 def _reasons(reviews: Sequence[GivenReview]) -> str | None:

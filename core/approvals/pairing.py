@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from core.acts import Acts
 from core.approvals.invitations import Invitation, Invitations, InvitationState
 from core.approvals.people import Place
 from core.approvals.routes import LOCAL_CHANNELS
@@ -72,7 +73,7 @@ class Pairing:
         self._invitations = Invitations(clock)
         self._tries = Tries(clock, most=MOST_TRIES, window_s=TRIES_WINDOW_S)
         self._one_at_a_time = asyncio.Lock()
-        self._under_way: set[asyncio.Task[dict[str, Any]]] = set()
+        self._acts = Acts("pairing")
         self.on_security: list[Callable[[AuditEvent], None]] = []
         self.on_post: list[Callable[[], None]] = []
         self.paired: tuple[PairedPerson, ...] = ()
@@ -83,7 +84,7 @@ class Pairing:
 
     async def close(self) -> None:
         """Wait for what is being kept."""
-        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await self._acts.close()
 
     async def invite(self, channel: str, route: str | None) -> dict[str, Any]:
         """Make a one-time code; raises RequestError where the channel or the route is none."""
@@ -116,7 +117,7 @@ class Pairing:
 
     async def confirm(self, invitation_id: str, reviewer: Reviewer, *, accepted: bool) -> dict[str, Any]:
         """Let in the person who sent the code; or turn them away, which also withdraws a code unsent."""
-        return await self._to_its_end(self._settled(invitation_id, reviewer, accepted=accepted))
+        return await self._acts.whole(self._settled(invitation_id, reviewer, accepted=accepted))
 
     async def people(self) -> list[dict[str, Any]]:
         """List who was let in."""
@@ -133,16 +134,9 @@ class Pairing:
 
     async def unpair(self, channel: str, person: str, route: str, reviewer: Reviewer) -> dict[str, Any]:
         """Take a person's right back at once."""
-        return await self._to_its_end(
+        return await self._acts.whole(
             self._unpaired((channel, person, self._placed(channel, route)), reviewer)
         )
-
-    async def _to_its_end(self, work: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
-        """Do it all, also where the asker hangs up meanwhile: what is kept and what counts stay the same."""
-        task = asyncio.create_task(work, name="pairing")
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
-        return await asyncio.shield(task)
 
     async def _settled(self, invitation_id: str, reviewer: Reviewer, *, accepted: bool) -> dict[str, Any]:
         async with self._one_at_a_time:
@@ -184,6 +178,7 @@ class Pairing:
                 raise RequestError("nobody was let in like this; sayso people list shows who was", field="id")
             await self._store.unpair(found, self._event("person.unpaired", reviewer, found))
             self.paired = self._without(found)
+            await self._store.revise()  # an answer that was looked at before this is looked at again
             return {"text": f"{found.name} may not decide there any more."}
 
     def _without(self, person: PairedPerson) -> tuple[PairedPerson, ...]:

@@ -80,6 +80,15 @@ def agreeing(reviews: Iterable[GivenReview], people: People) -> dict[str, GivenR
     return yes
 
 
+def may_still_decide(given: GivenReview, routes: Sequence[Route]) -> bool:
+    """Tell whether whoever gave an answer may answer on the routes that are in force now."""
+    channel = given.reviewer.channel
+    if given.sender is None or channel == COMMAND_LINE or channel in LOCAL_CHANNELS:
+        return _can_answer(channel, given.reviewer.id, routes)
+    sender = given.sender
+    return any(authorised(route.approvers, sender) for route in routes if route.channel == channel)
+
+
 def narrowest_scope(reviews: Collection[GivenReview]) -> Scope:
     """Give what each of these yeses covers: once, else the shortest time and fewest uses, else always."""
     answers = {review.answer for review in reviews}

@@ -5,18 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
 
+from core.acts import Acts
 from core.approvals import lifecycle
 from core.approvals.card import card_of, progress_line, settled_line
-from core.approvals.deadlines import Deadlines
-from core.approvals.elevation import ELEVATION_REFUSED, may_not_elevate, nobody_may_elevate
+from core.approvals.deadlines import Deadlines, Lasting
+from core.approvals.elevation import (
+    ELEVATION_REFUSED,
+    as_sender,
+    elevates,
+    may_not_elevate,
+    nobody_may_elevate,
+)
 from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.offers import not_offered
-from core.approvals.quorum import agreeing, narrowest_scope, reachable
+from core.approvals.quorum import agreeing, may_still_decide, narrowest_scope, reachable
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import Route
 from core.approvals.rules import PLAIN, Rules
@@ -25,8 +34,10 @@ from core.approvals.twins import Twins
 from core.errors import StoreError
 from core.model.card import Card
 from core.model.decision import Decision, Effect, Layer
-from core.model.request import Change, Copy, GivenReview, Request, Review, State
-from core.ports import Clock, RequestStore
+from core.model.request import Basis, Change, Copy, GivenReview, Request, Review, State
+from core.model.standing import StandingPermission
+from core.ports import Clock, RequestStore, StandingStore
+from core.store_ports import RevisionStore
 
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
@@ -67,6 +78,10 @@ def _plain() -> Rules:
 Fallback = Callable[[Request], Awaitable[bool]]
 
 
+class _Store(RequestStore, StandingStore, RevisionStore, Protocol):
+    """The parts of the store that this is about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reviewed:
     """What became of an answer; `text` is for the person who gave it.
@@ -86,7 +101,7 @@ class Approvals:
     def __init__(
         self,
         ledger: Ledger,
-        store: RequestStore,
+        store: _Store,
         clock: Clock,
         routes: Routes,
         masked: tuple[str, ...] = (),
@@ -103,12 +118,20 @@ class Approvals:
         self._twins = Twins(clock)
         self._deadlines = Deadlines(clock)
         self._earlier = asyncio.Event()
+        self.lasting = Lasting(clock)
+        self._acts = Acts("questions")
         ledger.on_commit.append(self._note)
 
     async def recover(self) -> None:
         """Take up again the questions that were open when the daemon ended."""
         for request in await self._store.in_states(*OPEN):
             self._note(Change(request))
+        for permission in await self._store.permissions(self._clock.now()):
+            self._lasts(permission)
+
+    async def close(self) -> None:
+        """Wait for the questions that are being put."""
+        await self._acts.close()
 
     def window_ms(self, request: Request) -> int:
         """Tell how long a question waits: as long as the most patient of the places it is put to."""
@@ -129,24 +152,28 @@ class Approvals:
         people = reachable(rules.people, routes, session, separate=rules.separate)
         return too_few(required, people) if len(people) < required else None
 
-    async def ask(self, request: Request) -> Request | Decision | None:
+    async def ask(self, request: Request, basis: Basis | None = None) -> Request | Decision | None:
         """Commit a question, or join an identical one, which costs its agent nothing.
 
-        Returns the decision against it where its agent asks too much, None where nothing may be asked now.
+        Returns the decision against it where its agent asks too much, None where nothing may be asked now, or
+        `basis` holds no more. An asker that hangs up meanwhile leaves it whole: put, known and counted.
         """
+        return await self._acts.whole(self._asked(request, basis))
+
+    async def _asked(self, request: Request, basis: Basis | None) -> Request | Decision | None:
         async with self._twins.admission(request):
             twin = self._twins.find(request)
             kept = await self._store.request(twin) if twin else None
             if kept is not None and self._twins.joins(kept):
                 return kept
-            return self.flood.admit(request) or await self._put(request)
+            return self.flood.admit(request) or await self._put(request, basis)
 
-    async def _put(self, request: Request) -> Request | None:
+    async def _put(self, request: Request, basis: Basis | None) -> Request | None:
         routes = self.routes(request)
         copies = tuple(_copy(route) for route in routes)
         asked = replace(request, copies=copies, required=self._required(request, routes))
         remind_at = self._rules().remind_at(asked.created_at, asked.deadline)
-        change = lifecycle.asked(asked, self._clock.now(), remind_at)
+        change = replace(lifecycle.asked(asked, self._clock.now(), remind_at), basis=basis)
         kept = False
         try:
             kept = await self._ledger.commit(change)
@@ -158,20 +185,22 @@ class Approvals:
     async def review(self, review: Review) -> Reviewed:
         """Take a person's answer; late, repeated and unoffered ones are told what stands."""
         while True:
+            basis = Basis(await self._store.revision())
             request = await self._store.request(review.request_id)
             if request is None:
                 return Reviewed(accepted=False, text="No request with this id is kept here.")
             if request.state is not State.WAITING:
                 return self._stands(request)
-            reviewed = await self._taken(request, review)
+            reviewed = await self._taken(request, review, basis)
             if reviewed is not None:
                 return reviewed
             settled = await self._store.request(request.id)
-            if settled is None or settled.reviews == request.reviews:
+            outdated = basis.revision != await self._store.revision()
+            if settled is None or (settled.reviews == request.reviews and not outdated):
                 return self._stands(settled or request)
-            # Another answer came in between: this one is judged again, with it.
+            # Another answer came in between, or who may decide was changed: this one is judged again.
 
-    async def _taken(self, request: Request, review: Review) -> Reviewed | None:
+    async def _taken(self, request: Request, review: Review, basis: Basis) -> Reviewed | None:
         """Take an answer to a question as it stands; None where it stands no longer so."""
         rules = self._rules()
         review = replace(review, reviewer=rules.people.attributed(review.reviewer))
@@ -183,13 +212,44 @@ class Approvals:
                 accepted=False, text=refusal, card=card, alarm=ELEVATION_REFUSED if unauthorised else None
             )
         now = self._clock.now()
-        if self._deadlines.over(request.id, request.deadline):
+        if self.over(request):
             await self._expire(request)
             return None
-        if _repeats(request, review):
+        yes = self._agreeing(request, request.reviews, rules)
+        if len(yes) < request.required and _repeats(yes, review):
             return await self._accepted(request.id)
-        committed = await self._ledger.commit(_step(request, review, rules, now))
+        committed = await self._ledger.commit(replace(self._step(request, review, rules, now), basis=basis))
         return await self._accepted(request.id) if committed else None
+
+    def _step(self, request: Request, review: Review, rules: Rules, now: int) -> Change:
+        """Settle the question, unless this is a yes and more people are needed."""
+        if request.required == 1 or not review.answer.allows:
+            return lifecycle.reviewed(request, review, now)
+        yes = self._agreeing(request, (*request.reviews, lifecycle.given(review, now)), rules)
+        if len(yes) < request.required:
+            return lifecycle.counted(request, review, now)
+        return lifecycle.reviewed(request, review, now, narrowest_scope(yes.values()))
+
+    def _agreeing(
+        self, request: Request, reviews: Iterable[GivenReview], rules: Rules
+    ) -> dict[str, GivenReview]:
+        """Give the yes of each person who may still say it, by what is in force now."""
+        if request.required == 1:
+            return {}
+        routes, session = self.routes(request), request.call.session
+        who = rules.authority(request.call.agent)
+        standing = (
+            given
+            for given in reviews
+            if may_still_decide(given, routes)
+            and not (rules.separate and rules.people.owns(given.reviewer, session))
+            and not (elevates(request) and not who.admits(given.sender or as_sender(given.reviewer)))
+        )
+        return agreeing(standing, rules.people)
+
+    def over(self, request: Request) -> bool:
+        """Tell whether an open request's time is up, by either clock."""
+        return self._deadlines.over(request.id, request.deadline)
 
     def _refusal(self, request: Request, review: Review, rules: Rules) -> str | None:
         """Say why a person may not answer so, or None where they may; a no is everybody's who may decide."""
@@ -240,7 +300,16 @@ class Approvals:
 
     async def withdraw(self, request: Request) -> bool:
         """Take a question back; False where it is no longer open."""
-        return await self._ledger.commit(lifecycle.withdrawn(request, self._clock.now()))
+        return await self._end_open(request, lifecycle.withdrawn)
+
+    async def _end_open(self, request: Request, step: Callable[[Request, int], Change]) -> bool:
+        """End what is open, with every answer that was taken by then; False where it is open no more."""
+        while not await self._ledger.commit(step(request, self._clock.now())):
+            kept = await self._store.request(request.id)
+            if kept is None or kept.state not in OPEN or kept.reviews == request.reviews:
+                return False
+            request = kept
+        return True
 
     async def call_off(self, why: str, agent: str | None = None, session: str | None = None) -> int:
         """Take back, for the operator, every open question (of an agent, a session); how many waited."""
@@ -254,7 +323,10 @@ class Approvals:
         for first in range(0, len(theirs), AT_ONCE):
             some = theirs[first : first + AT_ONCE]
             changes = (lifecycle.called_off(request, why, now) for request in some)
-            await asyncio.gather(*(self._ledger.commit(change) for change in changes))
+            ended = await asyncio.gather(*(self._ledger.commit(change) for change in changes))
+            answered = [request for request, done in zip(some, ended, strict=True) if not done]
+            for request in answered:
+                await self._end_open(request, partial(_called_off, why))
         return sum(request.state is State.WAITING for request in theirs)
 
     async def end_session(self, session: str, why: str) -> int:
@@ -294,7 +366,7 @@ class Approvals:
             await self._expire(request)
 
     async def _expire(self, request: Request) -> None:
-        await self._ledger.commit(lifecycle.expired(request, self._clock.now()))
+        await self._end_open(request, lifecycle.expired)
 
     async def _accepted(self, request_id: str) -> Reviewed:
         request = await self._store.request(request_id)
@@ -318,6 +390,8 @@ class Approvals:
     def _note(self, change: Change) -> None:
         """Follow what was committed: which questions wait, whose, and when the next deadline is."""
         request = change.request
+        if change.permit is not None:
+            self._lasts(change.permit)
         self._twins.note(request)
         self.flood.note(request)
         if request.state in OPEN:
@@ -325,6 +399,9 @@ class Approvals:
             self._earlier.set()
         else:
             self._deadlines.forget(request.id)
+
+    def _lasts(self, permission: StandingPermission) -> None:
+        self.lasting.begin(permission.id, permission.expires_at, permission.expires_at - permission.given_at)
 
 
 def too_few(required: int, people: Iterable[str]) -> Decision:
@@ -337,24 +414,15 @@ def too_few(required: int, people: Iterable[str]) -> Decision:
     return Decision(Layer.APPROVALS, Effect.DENY, reason, NO_ROUTE.rule, "approvals.exec.required")
 
 
-def _step(request: Request, review: Review, rules: Rules, now: int) -> Change:
-    """Settle the question, unless this is a yes and more people are needed."""
-    if request.required == 1 or not review.answer.allows:
-        return lifecycle.reviewed(request, review, now)
-    given = GivenReview(review.answer, review.reviewer, now, None, review.for_ms, review.max_uses)
-    yes = agreeing((*request.reviews, given), rules.people)
-    if len(yes) < request.required:
-        return lifecycle.counted(request, review, now)
-    return lifecycle.reviewed(request, review, now, narrowest_scope(yes.values()))
+def _repeats(yes: Mapping[str, GivenReview], review: Review) -> bool:
+    """Tell whether somebody says again the yes of theirs that counts; nothing is added to that."""
+    last = yes.get(review.reviewer.person or "")
+    said = (review.answer, review.for_ms, review.max_uses)
+    return last is not None and (last.answer, last.for_ms, last.max_uses) == said
 
 
-def _repeats(request: Request, review: Review) -> bool:
-    """Tell whether somebody says again what they said last; nothing is added to that."""
-    theirs = [given for given in request.reviews if given.reviewer.person == review.reviewer.person]
-    if request.required == 1 or not theirs:
-        return False
-    last = theirs[-1]
-    return (last.answer, last.for_ms, last.max_uses) == (review.answer, review.for_ms, review.max_uses)
+def _called_off(why: str, request: Request, now: int) -> Change:
+    return lifecycle.called_off(request, why, now)
 
 
 def _copy(route: Route) -> Copy:

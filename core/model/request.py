@@ -81,7 +81,10 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class GivenReview:
-    """An answer as kept with its request, whether or not it settled it; `at` is in epoch ms."""
+    """An answer as kept with its request, whether or not it settled it; `at` is in epoch ms.
+
+    `sender` is all that a chat said of the reviewer then: by it one finds out whether they may still decide.
+    """
 
     answer: Answer
     reviewer: Reviewer
@@ -89,6 +92,7 @@ class GivenReview:
     reason: str | None = None
     for_ms: int | None = None
     max_uses: int | None = None
+    sender: Sender | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +248,17 @@ class OutboxMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What a decision rests on, noted before anything was looked up for it.
+
+    `revision` is the store's; `credential` the digest of the token with which the call came in, if any.
+    """
+
+    revision: int
+    credential: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One unit of work on one request; the store applies all of it or nothing.
 
@@ -251,7 +266,9 @@ class Change:
     refused (not an error) when the kept state is none of them. `consume_grant` refuses likewise when the
     grant is gone, used, or expired at that time (epoch ms), and an inserted request with a `permission` when
     that has ended or is used up; otherwise it is used once. `review` is the last of the request's reviews,
-    and the change is refused when another answer has taken its place in their order.
+    and the change is refused when another answer has taken its place in their order; so is every change that
+    was made without an answer that is kept by now. A change with a `basis` is refused when something was
+    forbidden since that was noted, or the credential no longer counts.
     """
 
     request: Request
@@ -263,6 +280,7 @@ class Change:
     permit: StandingPermission | None = None
     forbid: DenyRule | None = None
     review: GivenReview | None = None
+    basis: Basis | None = None
     events: tuple[AuditEvent, ...] = ()
     messages: tuple[OutboxMessage, ...] = ()
 
