@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from core.acts import Acts
-from core.approvals.deadlines import Lasting
 from core.config import Config
 from core.elevated.authority import authority
 from core.elevated.levels import standing_for
+from core.lasting import Lasting
 from core.model.call import EXEC, ToolCall
 from core.model.decision import Decision, Effect, Layer
 from core.model.elevation import Elevation, Standing

@@ -7,10 +7,8 @@ first; 4 approval asks people; 5 the grant is issued and used up in the transact
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import uuid
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,9 +19,10 @@ from core.approvals.card import card_of, outcome_of
 from core.approvals.ledger import Ledger
 from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
+from core.decider import Decider
 from core.elevated.levels import Asking
 from core.elevations import ELEVATION_ENDED, Elevations
-from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
+from core.errors import BindingMismatch, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
 from core.model.call import EXEC, ToolCall
 from core.model.command import Placement
@@ -31,11 +30,9 @@ from core.model.decision import Decision, Effect
 from core.model.outcome import Outcome, Status
 from core.model.plan import RunOrder
 from core.model.principal import Claims, PeerCredentials
-from core.model.request import MIN_PREFIX, Answer, Basis, Change, Request, RequestKind, State
+from core.model.request import MIN_PREFIX, Answer, Change, Request, RequestKind, State
 from core.model.session import SessionKey
-from core.model.standing import Remembered
 from core.model.verdict import Verdict
-from core.policy.warnings import ToldWarnings
 from core.ports import Clock, Runner, RunObserver, Store
 from core.runs import Runs
 from core.sessions import Sessions
@@ -43,10 +40,7 @@ from core.shell.render import run_argv
 
 log = logging.getLogger(__name__)
 
-LOOKED_AT_ONCE = 2
 MOST_DECISIONS = 8  # of one call, where what it is decided by changes while it is decided
-LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
-
 _BY_RULE = ("allowed-by-policy", "allowed-by-elevation", "allowed-by-permission")
 
 Locate = Callable[[str], str | None]
@@ -64,10 +58,8 @@ class Objection:
 class Gate:
     """The policy enforcement point: nothing runs but through here.
 
-    `judge` gives the judge of the configuration in force; one decision is made by one judge.
+    `judge` gives the judge of the configuration in force.
     """
-
-    looking_deadline_s = 10.0  # for a file system that does not answer
 
     def __init__(
         self,
@@ -83,7 +75,6 @@ class Gate:
         elevations: Elevations,
     ) -> None:
         self._judge = judge
-        self._told = ToldWarnings()
         self._sessions = Sessions(store, clock)
         self._approvals = approvals
         self._ledger = ledger
@@ -93,8 +84,7 @@ class Gate:
         self._clock = clock
         self._locate = locate
         self._elevations = elevations
-        # What one agent asks about takes long in places; it must not take every thread that looks.
-        self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(LOOKED_AT_ONCE))
+        self._decider = Decider(judge, store, self._sessions, elevations, approvals.lasting, clock)
 
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome."""
@@ -136,7 +126,7 @@ class Gate:
         What is answered to whoever changed it holds from then on: no start rests on what was before.
         """
         for _ in range(MOST_DECISIONS):
-            case, verdict = await self.consider(call, approved=approved, counted=counted)
+            case, verdict = await self._decider.consider(call, approved=approved, counted=counted)
             outcome = await act(case, verdict)
             if outcome is not None:
                 return outcome
@@ -175,73 +165,19 @@ class Gate:
             "elevated": level.value,
         }
 
-    async def consider(
-        self,
-        call: ToolCall,
-        judge: Judge | None = None,
-        *,
-        approved: bool = False,
-        counted: str | None = None,
-    ) -> tuple[Case, Verdict]:
-        """Gather facts and decide, without a trace anywhere.
-
-        Host names are looked up only where all else says yes by now, or a question was answered by one. Of
-        the permission `counted` a use was taken for this call already.
-        """
-        basis = Basis(await self._store.revision(), call.credential)  # before anything is looked up
-        judge = judge or self._judge()
-        call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
-        case = await self._look(judge, call, look_up=False)
-        remembered = await self._remembered(case, counted)
-        verdict = await self._verdict(judge, case, remembered)
-        if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
-            case = await self._look(judge, call, look_up=True)
-            verdict = await self._verdict(judge, case, remembered)
-        for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
-            log.warning("%s", warning)
-        return replace(case, basis=basis), verdict
-
-    async def _remembered(self, case: Case, counted: str | None) -> Remembered:
-        """Look up what earlier answers mean; a permission ends by the steady clock, too."""
-        now = self._clock.now()
-        kept = await self._store.remembered(case.call.agent, case.binding.digest, now, counted)
-        over = kept.permission is not None and self._approvals.lasting.over(kept.permission.id)
-        return replace(kept, permission=None) if over else kept
-
-    async def _verdict(self, judge: Judge, case: Case, remembered: Remembered) -> Verdict:
-        """Decide a case; a large one must not hold up the others."""
-        if case.facts is not None and len(case.facts.text) > LARGE:
-            return await asyncio.to_thread(judge.verdict, case, remembered)
-        return judge.verdict(case, remembered)
+    async def consider(self, call: ToolCall) -> tuple[Case, Verdict]:
+        """Gather facts and decide, without a trace anywhere."""
+        return await self._decider.consider(call)
 
     async def fallback(self, request: Request) -> bool:
         """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
-        judge = self._judge()
-        case, verdict = await self.consider(request.call, judge)
-        if verdict.effect is Effect.DENY or case.binding != request.binding:
-            return False
-        agent, digest, now = request.call.agent, case.binding.digest, self._clock.now()
-        kept = await self._store.remembered(agent, digest, now)
-        return judge.fallback_allows(case, kept.learned, kept.tightening)
-
-    async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
-        try:
-            async with asyncio.timeout(self.looking_deadline_s), self._turns[call.agent]:
-                standing = self._elevations.standing(call)
-                return await asyncio.to_thread(judge.examine, call, standing, look_up=look_up)
-        except TimeoutError:
-            why = "the files that this command names could not be looked at in time, so it was refused"
-            raise RequestError(why, field="cwd") from None
+        return await self._decider.fallback(request)
 
     async def _barred(self, request: Request, case: Case) -> Outcome | None:
         """Refuse what the store did not open; None where it is to be decided again."""
-        if await self._outdated(case):
+        if await self._decider.outdated(case):
             return None
         return await self._overrule(request, await self._bar(request, case))
-
-    async def _outdated(self, case: Case) -> bool:
-        """Tell whether something that decides was changed since a case was begun."""
-        return case.basis is not None and case.basis.revision != await self._store.revision()
 
     async def _bar(self, request: Request, case: Case) -> Decision:
         """Say what keeps the store from opening: a lock, a token that ended, a permission, an elevation."""
@@ -319,7 +255,7 @@ class Gate:
         if await self._ledger.commit(used):
             return outcome_of(used.request)
         kept = await self._store.request(request.id) or request
-        if kept.state is State.APPROVED and await self._outdated(case):
+        if kept.state is State.APPROVED and await self._decider.outdated(case):
             return None
         return _taken(kept)
 
@@ -381,7 +317,7 @@ class Gate:
         too_late = kept is not None and self._approvals.over(kept)  # its end is on the way
         if kept is None or kept.state is not State.APPROVED or too_late:
             return await self._until_ended(start.request.id, observer)
-        if await self._outdated(case):
+        if await self._decider.outdated(case):
             return None
         bar = await self._bar(start.request, case)
         return await self._stopped(kept, Objection(bar.reason, bar.rule))

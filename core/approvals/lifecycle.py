@@ -112,7 +112,7 @@ def refused(request: Request, now: int) -> Change:
 
 def counted(request: Request, review: Review, now: int) -> Change:
     """Keep a yes that is not enough by itself: the question goes on waiting for other people."""
-    answer = given(review, now)
+    answer = review.given(now)
     waiting = replace(request, reviews=(*request.reviews, answer))
     data = {
         "answer": review.answer.value,
@@ -135,7 +135,7 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
     """Settle a question by an answer; by the last of several it is allowed as far as they `agreed`."""
     scope = agreed or Scope(review.answer, review.for_ms, review.max_uses)
     until = now + scope.for_ms if scope.for_ms and scope.answer is Answer.ALLOW_FOR else None
-    answer = given(review, now)
+    answer = review.given(now)
     reviews = (*request.reviews, answer)
     reason = _reasons(reviews) if agreed else review.reason
     resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until)
@@ -307,19 +307,6 @@ def _alarms(request: Request, now: int, rule: str | None) -> tuple[AuditEvent, .
     kind = _ALARMING.get(str(rule))
     data = {"rule": rule, "command": request.canonical}
     return (_event(request, now, kind, _agent(request), data),) if kind else ()
-
-
-def given(review: Review, now: int) -> GivenReview:
-    """Give an answer in the form in which it is kept with its request."""
-    return GivenReview(
-        review.answer,
-        review.reviewer,
-        now,
-        review.reason,
-        review.for_ms,
-        review.max_uses,
-        review.sender,
-    )
 
 
 def _reasons(reviews: Sequence[GivenReview]) -> str | None:

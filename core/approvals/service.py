@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,28 +13,28 @@ from typing import Protocol
 
 from core.acts import Acts
 from core.approvals import lifecycle
+from core.approvals.agreement import NO_ROUTE, repeats, step, too_few
 from core.approvals.card import card_of, progress_line, settled_line
-from core.approvals.deadlines import Deadlines, Lasting
+from core.approvals.deadlines import Deadlines
 from core.approvals.elevation import (
     ELEVATION_REFUSED,
-    as_sender,
-    elevates,
     may_not_elevate,
     nobody_may_elevate,
 )
 from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.offers import not_offered
-from core.approvals.quorum import agreeing, may_still_decide, narrowest_scope, reachable
+from core.approvals.quorum import reachable
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import Route
 from core.approvals.rules import PLAIN, Rules
 from core.approvals.terms import Terms, narrowest
 from core.approvals.twins import Twins
 from core.errors import StoreError
+from core.lasting import Lasting
 from core.model.card import Card
-from core.model.decision import Decision, Effect, Layer
-from core.model.request import Basis, Change, Copy, GivenReview, Request, Review, State
+from core.model.decision import Decision
+from core.model.request import Basis, Change, Copy, Request, Review, State
 from core.model.standing import StandingPermission
 from core.ports import Clock, RequestStore, StandingStore
 from core.store_ports import RevisionStore
@@ -46,13 +46,6 @@ AT_ONCE = 100  # commits that share a sync
 NONCE_BYTES = 16
 MOST_REVIEWS = 100
 OPEN = (State.WAITING, State.APPROVED)
-NO_ROUTE = Decision(
-    Layer.APPROVALS,
-    Effect.DENY,
-    "nobody can be asked: no channel is open; enable one under channels, or allow the command by rule",
-    "no-approval-route",
-    "channels",
-)
 
 log = logging.getLogger(__name__)
 
@@ -215,37 +208,12 @@ class Approvals:
         if self.over(request):
             await self._expire(request)
             return None
-        yes = self._agreeing(request, request.reviews, rules)
-        if len(yes) < request.required and _repeats(yes, review):
+        routes = self.routes(request)
+        if repeats(request, review, rules, routes):
             return await self._accepted(request.id)
-        committed = await self._ledger.commit(replace(self._step(request, review, rules, now), basis=basis))
+        change = replace(step(request, review, rules, routes, now), basis=basis)
+        committed = await self._ledger.commit(change)
         return await self._accepted(request.id) if committed else None
-
-    def _step(self, request: Request, review: Review, rules: Rules, now: int) -> Change:
-        """Settle the question, unless this is a yes and more people are needed."""
-        if request.required == 1 or not review.answer.allows:
-            return lifecycle.reviewed(request, review, now)
-        yes = self._agreeing(request, (*request.reviews, lifecycle.given(review, now)), rules)
-        if len(yes) < request.required:
-            return lifecycle.counted(request, review, now)
-        return lifecycle.reviewed(request, review, now, narrowest_scope(yes.values()))
-
-    def _agreeing(
-        self, request: Request, reviews: Iterable[GivenReview], rules: Rules
-    ) -> dict[str, GivenReview]:
-        """Give the yes of each person who may still say it, by what is in force now."""
-        if request.required == 1:
-            return {}
-        routes, session = self.routes(request), request.call.session
-        who = rules.authority(request.call.agent)
-        standing = (
-            given
-            for given in reviews
-            if may_still_decide(given, routes)
-            and not (rules.separate and rules.people.owns(given.reviewer, session))
-            and not (elevates(request) and not who.admits(given.sender or as_sender(given.reviewer)))
-        )
-        return agreeing(standing, rules.people)
 
     def over(self, request: Request) -> bool:
         """Tell whether an open request's time is up, by either clock."""
@@ -402,23 +370,6 @@ class Approvals:
 
     def _lasts(self, permission: StandingPermission) -> None:
         self.lasting.begin(permission.id, permission.expires_at, permission.expires_at - permission.given_at)
-
-
-def too_few(required: int, people: Iterable[str]) -> Decision:
-    """Deny what can never be allowed, because too few people can be asked."""
-    named = ", ".join(sorted(people)) or "nobody"
-    reason = (
-        f"{required} different people must say yes, and of those under people only {named} can be asked; "
-        "name more of them, with ids that may decide here, or lower approvals.exec.required"
-    )
-    return Decision(Layer.APPROVALS, Effect.DENY, reason, NO_ROUTE.rule, "approvals.exec.required")
-
-
-def _repeats(yes: Mapping[str, GivenReview], review: Review) -> bool:
-    """Tell whether somebody says again the yes of theirs that counts; nothing is added to that."""
-    last = yes.get(review.reviewer.person or "")
-    said = (review.answer, review.for_ms, review.max_uses)
-    return last is not None and (last.answer, last.for_ms, last.max_uses) == said
 
 
 def _called_off(why: str, request: Request, now: int) -> Change:

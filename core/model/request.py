@@ -78,6 +78,11 @@ class Review:
     places: tuple[str, ...] = ()
     sender: Sender | None = None
 
+    def given(self, at: int) -> GivenReview:
+        """Give it in the form in which it is kept with its request."""
+        left = (self.reason, self.for_ms, self.max_uses, self.sender)
+        return GivenReview(self.answer, self.reviewer, at, *left)
+
 
 @dataclass(frozen=True, slots=True)
 class GivenReview:

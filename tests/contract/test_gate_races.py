@@ -384,7 +384,7 @@ class HangingResolver(FilesystemResolver):
 async def test_a_file_system_that_hangs_is_a_refusal_in_time(make_system):
     hanging = HangingResolver()
     system = make_system(resolver=hanging)
-    system.gate.looking_deadline_s = 0.1
+    system.gate._decider.looking_deadline_s = 0.1
     try:
         with pytest.raises(RequestError, match="in time"):
             await soon(system.gate.run(exec_call("git", "--version", cwd="/srv"), None, Noting()))

@@ -27,6 +27,9 @@ class Record:
             raise StoreError("the disk is full")
         self.kept += events
 
+    async def revise(self, *events):
+        await self.append(*events)
+
 
 class Clock:
     """Always the same moment."""

@@ -1,0 +1,67 @@
+"""What an answer makes of a question to which several people must say yes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from core.approvals import lifecycle
+from core.approvals.elevation import as_sender, elevates
+from core.approvals.quorum import agreeing, may_still_decide, narrowest_scope
+from core.approvals.routes import Route
+from core.approvals.rules import Rules
+from core.model.decision import Decision, Effect, Layer
+from core.model.request import Change, GivenReview, Request, Review
+
+NO_ROUTE = Decision(
+    Layer.APPROVALS,
+    Effect.DENY,
+    "nobody can be asked: no channel is open; enable one under channels, or allow the command by rule",
+    "no-approval-route",
+    "channels",
+)
+
+
+def step(request: Request, review: Review, rules: Rules, routes: Sequence[Route], now: int) -> Change:
+    """Settle the question, unless this is a yes and more people are needed."""
+    if request.required == 1 or not review.answer.allows:
+        return lifecycle.reviewed(request, review, now)
+    yes = _agreeing(request, (*request.reviews, review.given(now)), rules, routes)
+    if len(yes) < request.required:
+        return lifecycle.counted(request, review, now)
+    return lifecycle.reviewed(request, review, now, narrowest_scope(yes.values()))
+
+
+def repeats(request: Request, review: Review, rules: Rules, routes: Sequence[Route]) -> bool:
+    """Tell whether somebody says again the yes of theirs that counts; nothing is added to that."""
+    if request.required == 1:
+        return False
+    yes = _agreeing(request, request.reviews, rules, routes)
+    last = yes.get(review.reviewer.person or "")
+    if last is None or len(yes) >= request.required:  # those who agree may be enough by now
+        return False
+    return (last.answer, last.for_ms, last.max_uses) == (review.answer, review.for_ms, review.max_uses)
+
+
+def _agreeing(
+    request: Request, reviews: Iterable[GivenReview], rules: Rules, routes: Sequence[Route]
+) -> dict[str, GivenReview]:
+    """Give the yes of each person who may still say it, by what is in force now."""
+    session, who = request.call.session, rules.authority(request.call.agent)
+    standing = (
+        given
+        for given in reviews
+        if may_still_decide(given, routes)
+        and not (rules.separate and rules.people.owns(given.reviewer, session))
+        and not (elevates(request) and not who.admits(given.sender or as_sender(given.reviewer)))
+    )
+    return agreeing(standing, rules.people)
+
+
+def too_few(required: int, people: Iterable[str]) -> Decision:
+    """Deny what can never be allowed, because too few people can be asked."""
+    named = ", ".join(sorted(people)) or "nobody"
+    reason = (
+        f"{required} different people must say yes, and of those under people only {named} can be asked; "
+        "name more of them, with ids that may decide here, or lower approvals.exec.required"
+    )
+    return Decision(Layer.APPROVALS, Effect.DENY, reason, NO_ROUTE.rule, "approvals.exec.required")
