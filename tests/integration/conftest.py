@@ -237,8 +237,10 @@ class FakeConsole:
         return {"version": "0", "locked": False, "channels": ["web"]}
 
     async def subscribe(self):
-        while True:
-            yield await self.events.get()
+        while (
+            event := await self.events.get()
+        ) is not None:  # None ends it, as for a reader that fell behind
+            yield event
 
 
 DELIVERY = {

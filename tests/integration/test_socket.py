@@ -13,6 +13,7 @@ import pytest
 from adapters.ingress.agent_methods import AGENT_METHODS
 from adapters.ingress.connection import Connection, Service
 from adapters.ingress.operator_methods import OPERATOR_METHODS
+from core.credentials import digest
 from core.desks import OperatorDesks
 from core.model.principal import PeerCredentials
 
@@ -213,6 +214,39 @@ async def test_a_revoked_token_ends_an_open_connection_too(site):
     del site.gatekeeper.agents["agent-token"]
     assert (await peer.call("exec.run", command="exit 0"))["error"]["code"] == -32001
     assert len(site.desk.calls) == 1
+
+
+async def test_a_revocation_cuts_off_the_agents_connections_with_their_calls_and_nobody_elses(site, until):
+    peer, other = await site.agent(), await site.agent("other-token")
+    peer.start("exec.run", command="wait main")
+    await until(lambda: site.desk.calls)
+    site.ingress.cut_off("main")
+    while (told := await peer.read()) is not None:
+        last = told
+    assert last["error"]["code"] == -32001
+    assert "revoked" in last["error"]["message"]
+    assert "result" in await other.call("exec.run", command="exit 0")
+
+
+async def test_a_call_tells_the_desk_which_token_it_came_in_with(site):
+    peer = await site.agent()
+    for method, params in (
+        ("exec.run", {"command": "exit 0"}),
+        ("tool.check", {"tool": "read"}),
+        ("exec.approval.request", {"command": "exit 0", "twoPhase": True}),
+    ):
+        await peer.call(method, **params)
+        assert site.desk.calls[-1].credential == digest("agent-token"), method
+
+
+async def test_who_falls_behind_in_the_events_is_cut_off_and_not_left_waiting(site):
+    peer, other = await site.operator(), await site.operator()
+    await peer.call("events.subscribe")
+    site.console.events.put_nowait({"method": "exec.running", "params": {}})
+    assert (await peer.read())["method"] == "exec.running"
+    site.console.events.put_nowait(None)
+    assert await peer.read() is None
+    assert "result" in await other.call("daemon.status")
 
 
 async def test_an_agent_cannot_name_another_agents_session(site):
