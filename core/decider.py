@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from core.elevations import Elevations
@@ -68,14 +69,17 @@ class Decider:
         Host names are looked up only where all else says yes by now, or a question was answered by one. Of
         the permission `counted` a use was taken for this call already.
         """
-        basis = Basis(await self._store.revision(), call.credential)  # before anything is looked up
-        judge = judge or self._judge()
         call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
-        case = await self._look(judge, call, look_up=False)
+        async with self._turn(call.agent):
+            # Only now, so that what waited long is not outdated; and before anything is looked up.
+            basis = Basis(await self._store.revision(), call.credential)
+            judge = judge or self._judge()
+            case = await self._look(judge, call, look_up=False)
         remembered = await self._remembered(case, counted)
         verdict = await self._verdict(judge, case, remembered)
         if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
-            case = await self._look(judge, call, look_up=True)
+            async with self._turn(call.agent):
+                case = await self._look(judge, call, look_up=True)
             verdict = await self._verdict(judge, case, remembered)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
             log.warning("%s", warning)
@@ -105,10 +109,15 @@ class Decider:
         return judge.fallback_allows(case, kept.learned, kept.tightening)
 
     async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
+        standing = self._elevations.standing(call)
+        return await asyncio.to_thread(judge.examine, call, standing, look_up=look_up)
+
+    @asynccontextmanager
+    async def _turn(self, agent: str) -> AsyncIterator[None]:
+        """Wait for the agent's turn to look at files; the wait and the look have one deadline."""
         try:
-            async with asyncio.timeout(self.looking_deadline_s), self._turns[call.agent]:
-                standing = self._elevations.standing(call)
-                return await asyncio.to_thread(judge.examine, call, standing, look_up=look_up)
+            async with asyncio.timeout(self.looking_deadline_s), self._turns[agent]:
+                yield
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
             raise RequestError(why, field="cwd") from None

@@ -426,3 +426,19 @@ async def test_what_a_request_asked_for_still_holds_after_a_restart(system):
     call = ToolCall("exec", MAIN, command=CommandText(argv=("ls",)), ask="always")
     asked = await system.gate.ask(call, None)
     assert (await system.store.request(asked.request_id)).call == call
+
+
+async def test_an_entry_for_every_agent_counts_for_everybody_from_the_start_and_says_so(system, desk):
+    added = await desk.add(AllowlistEntry("/usr/bin/id", agent="*"), ALICE)
+    own = await desk.add(AllowlistEntry("/usr/bin/ls", agent="other"), ALICE)
+    assert (added["entry"]["agent"], own["entry"]["agent"]) == (None, "other")
+    assert await effect(system, exec_call("/usr/bin/id")) is Effect.ALLOW
+    assert await effect(system, exec_call("/usr/bin/ls")) is Effect.ASK
+
+
+async def test_setting_what_was_got_changes_nothing_about_whom_it_counts_for(system, desk):
+    await desk.add(AllowlistEntry("/usr/bin/id", agent="*"), ALICE)
+    before = [kept.entry for kept in (await system.store.exec_approvals()).entries]
+    read = await desk.document()
+    await desk.replace_document(read["document"], read["hash"], ALICE)
+    assert [kept.entry for kept in (await system.store.exec_approvals()).entries] == before

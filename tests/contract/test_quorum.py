@@ -14,8 +14,10 @@ from core.approvals.quorum import People
 from core.approvals.routes import Route
 from core.approvals.rules import Rules
 from core.approvals.service import Approvals
+from core.elevated.authority import Authority
+from core.model.decision import Obligation
 from core.model.outcome import Status
-from core.model.principal import Reviewer
+from core.model.principal import Reviewer, Sender
 from core.model.request import Answer, MessageKind, Review, State
 from core.model.session import SessionKey
 
@@ -342,3 +344,99 @@ class TestSeparationOfDuties:
         request = await self.asked(desk, make_request)
         desk.rules = Rules(PEOPLE)
         assert (await desk.says(request, ANN)).accepted
+
+
+class TestWhatIsInForceWhenTheLastYesComes:
+    """Earlier answers are looked at again: they count for whoever may still give them."""
+
+    async def test_who_is_no_approver_any_more_does_not_count_and_another_does(self, desk, make_request):
+        request = await desk.approvals.ask(make_request())
+        await desk.says(request, BEA)
+        desk.routes = (ROUTES[0], replace(ROUTES[1], approvers=("telegram:111", "telegram:333")))
+        await desk.says(request, ANN)
+        assert await desk.state(request) is State.WAITING
+        await desk.says(request, Reviewer("telegram", "333", "cem"))
+        assert await desk.state(request) is State.APPROVED
+
+    async def test_who_was_let_in_by_a_name_counts_while_that_is_written(self, desk, make_request):
+        sender = Sender("telegram", "222", "Bea", username="bea")
+        for approvers, state in (
+            (("telegram:111", "username:bea"), State.APPROVED),
+            (("telegram:111", "username:cem"), State.WAITING),
+        ):
+            desk.routes = (ROUTES[0], replace(ROUTES[1], approvers=("telegram:111", "username:bea")))
+            request = make_request(f"{state.value:0>8}-aaaa-4aaa-8aaa-000000000001")
+            binding = replace(request.binding, digest=f"{state.value:0>64}")
+            request = await desk.approvals.ask(replace(request, binding=binding))
+            await desk.says(request, BEA, sender=sender)
+            desk.routes = (ROUTES[0], replace(ROUTES[1], approvers=approvers))
+            await desk.says(request, ANN)
+            assert await desk.state(request) is state
+
+    async def test_the_owners_yes_counts_no_more_once_duties_are_separated(self, desk, make_request):
+        own = SessionKey.parse("agent:main:telegram:111")
+        request = make_request()
+        request = await desk.approvals.ask(replace(request, call=replace(request.call, session=own)))
+        await desk.says(request, ANN)
+        desk.rules = Rules(PEOPLE, required=2, separate=True)
+        await desk.says(request, BEA)
+        assert await desk.state(request) is State.WAITING
+        desk.rules = Rules(PEOPLE, required=2)
+        await desk.says(request, BEA)
+        assert await desk.state(request) is State.APPROVED
+
+    async def test_who_may_elevate_no_more_does_not_count(self, desk, make_request):
+        elevated = {"agent": ("telegram:111", "telegram:222")}
+
+        def authority(_agent):
+            return Authority(
+                enabled=True, allow_from=elevated["agent"], inherit=False, source="tools.elevated.allowFrom"
+            )
+
+        desk.rules = Rules(PEOPLE, required=2, authority=authority)
+        request = await desk.approvals.ask(make_request(obligations=frozenset({Obligation.ELEVATES})))
+        assert (await desk.says(request, BEA)).accepted
+        elevated["agent"] = ("telegram:111",)
+        assert (await desk.says(request, ANN)).accepted
+        assert await desk.state(request) is State.WAITING
+        elevated["agent"] = ("telegram:111", "telegram:222")
+        await desk.says(request, ANN)
+        assert await desk.state(request) is State.APPROVED
+
+    async def test_a_person_whose_id_was_taken_out_may_say_it_again_by_another(self, desk, make_request):
+        request = await desk.approvals.ask(make_request())
+        await desk.says(request, ANN)
+        desk.rules = Rules(People.named({"Ann": ("web:operator",), "Bea": ("telegram:222",)}), required=2)
+        await desk.says(request, BEA)
+        assert await desk.state(request) is State.WAITING
+        assert (await desk.says(request, ANN_AT_THE_PAGE)).accepted
+        assert await desk.state(request) is State.APPROVED
+
+    async def test_enough_yeses_that_count_again_settle_it_with_the_next_answer(self, desk, make_request):
+        request = await desk.approvals.ask(make_request())
+        await desk.says(request, ANN)
+        desk.rules = Rules(People.named({"Bea": ("telegram:222",), "Cem": ("telegram:333",)}), required=2)
+        await desk.says(request, BEA)
+        desk.rules = Rules(PEOPLE, required=2)
+        await desk.says(request, BEA)
+        assert await desk.state(request) is State.APPROVED
+
+    async def test_who_is_taken_out_while_the_last_yes_is_being_taken_does_not_count(
+        self, kept_desk, make_request
+    ):
+        desk, meddled = kept_desk
+        request = await desk.approvals.ask(make_request())
+        await desk.says(request, BEA)
+
+        async def take_out(*_args):
+            meddled.before.pop("commit")
+            desk.routes = (ROUTES[0], replace(ROUTES[1], approvers=("telegram:111",)))
+            await meddled.revise()
+
+        meddled.before["commit"] = take_out
+        assert (await desk.says(request, ANN)).accepted
+        assert await desk.state(request) is State.WAITING
+
+    @pytest.fixture
+    async def kept_desk(self, meddled, clock):
+        return Desk(meddled, clock, Rules(PEOPLE, required=2)), meddled

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from adapters.runners.spool import open_spool, remove_spools
+from adapters.runners.spool import open_spool, remove_spools, spooled
 from adapters.stores.sqlite import open_store
 from core.approvals.retention import BATCH, Retention
 from core.audit import verify
@@ -130,3 +131,59 @@ def test_the_retention_is_a_number_of_days_or_hours(text, ms):
 def test_any_other_retention_is_refused(text):
     with pytest.raises(ValueError, match="retention"):
         ApprovalSettings(retention=text)
+
+
+# A round that is cut off.
+
+
+async def test_a_round_that_is_cut_off_has_recorded_what_left_so_far(kept, make_request, clock):
+    for number in range(BATCH + 5):
+        assert await kept.commit(old_change(make_request, f"{number:08}", clock.now() - 40 * DAY))
+    task = asyncio.create_task(retention(kept, clock).run())
+    async with asyncio.timeout(5):
+        while await kept.count(State.FINISHED) == BATCH + 5:  # noqa: ASYNC110 - a test's patience
+            await asyncio.sleep(0.002)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    left = BATCH + 5 - await kept.count(State.FINISHED)
+    told = [
+        link.event.data["requests"] async for link in kept.events() if link.event.kind.endswith("forgotten")
+    ]
+    assert sum(told) == left > 0
+
+
+async def test_what_a_failed_or_cut_off_round_left_lying_goes_with_a_later_one(
+    kept, make_request, clock, tmp_path
+):
+    spools = tmp_path / "output"
+    young = make_request("bbbbbbbb-young")
+    assert await kept.commit(Change(young, insert=True))
+    assert await kept.commit(old_change(make_request, "aaaaaaaa-old", clock.now() - 40 * DAY))
+    for name in ("aaaaaaaa-old", "bbbbbbbb-young"):
+        open_spool(spools, name, "stdout", 10).close()
+    (spools / "notes.txt").touch()
+    broken = [True]
+
+    def gone(ids):
+        if broken[0]:
+            raise OSError(5, "the disk reported an error")
+        remove_spools(spools, ids)
+
+    def made():
+        return Retention(kept, clock, lambda: 30 * DAY, gone, lambda: spooled(spools))
+
+    first = made()
+    assert await first.round() == 1
+    assert len(list(spools.iterdir())) == 3
+    broken[0] = False
+    await made().round()  # the next daemon
+    assert sorted(path.name for path in spools.iterdir()) == ["bbbbbbbb-young.stdout", "notes.txt"]
+    open_spool(spools, "aaaaaaaa-old", "stderr", 10).close()
+    await first.round()  # this daemon, the next time
+    assert sorted(path.name for path in spools.iterdir()) == ["bbbbbbbb-young.stdout", "notes.txt"]
+
+
+async def test_the_missing_are_those_that_are_not_kept(kept, make_request):
+    assert await kept.commit(Change(make_request("bbbbbbbb-young"), insert=True))
+    assert await kept.missing(["bbbbbbbb-young", "aaaaaaaa-old", "'"]) == ("aaaaaaaa-old", "'")
+    assert await kept.missing([]) == ()

@@ -225,6 +225,7 @@ async def test_a_revocation_cuts_off_the_agents_connections_with_their_calls_and
         last = told
     assert last["error"]["code"] == -32001
     assert "revoked" in last["error"]["message"]
+    await until(lambda: site.desk.hung_up == ["main"])
     assert "result" in await other.call("exec.run", command="exit 0")
 
 
