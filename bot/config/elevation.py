@@ -1,4 +1,4 @@
-"""Who is trusted by `allowFrom` and `approvers`: what cannot work as written, or lets in more than it seems."""
+"""Who is trusted by `allowFrom` and `approvers`: what cannot work as written, or lets in too much."""
 
 from __future__ import annotations
 
