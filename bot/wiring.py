@@ -91,6 +91,15 @@ class People:
     health: ChannelHealth
 
 
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The parts that keep the levels of sessions, and the desks at which they are set."""
+
+    elevations: Elevations
+    console: SessionConsole
+    directives: Directives
+
+
 async def assemble(
     stack: AsyncExitStack, loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: Home, socket: Path
 ) -> Ready:
@@ -111,8 +120,6 @@ async def assemble(
 
     registrar = Registrar(config, store, clock)
     live = Live(loaded, read, _judges(home, names, registrar, parsers), store, clock)
-    for part in (registrar, live):
-        stack.push_async_callback(part.close)
     permissions = Permissions(store, clock, loaded.secrets)
     channels = registry.channels(loaded.config, store, permissions, clock)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
@@ -122,24 +129,19 @@ async def assemble(
     people = await _people(stack, live, ledger, store, clock, loaded.secrets)
     runs = Runs(ledger, clock)
     runners = _runners(home, live.judge().site)
-    elevations = Elevations(store, clock, config)
-    await elevations.load()
-    stack.push_async_callback(elevations.close)
+    levels = await _levels(stack, config, store, clock, people)
+    kept = levels.elevations
     gate = Gate(
-        live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=elevations
+        live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=kept
     )
     link = page.link if page else None
     daemon = Daemon(_status(home, clock, people), link, live.where, _reloading(live))
     console = OperatorConsole(
-        store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=elevations
+        store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
     )
-    elevator = Elevator(elevations, store, clock, config, people.herald.hear)
-    for act in (console, elevator):
-        stack.push_async_callback(act.close)
-    elevator.on_end.append(people.approvals.end_session)
-    sessions = SessionConsole(elevator, elevations, store, clock, registry.place)
-    directives = Directives(elevator, store, clock, registry.place, people.herald.hear)
-    switches = _switches(live, console, people.pairing, directives)
+    for part in (registrar, live, console):
+        stack.push_async_callback(part.close)
+    switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     if page is not None:
         page.show_troubles(people.health.troubles)
@@ -148,18 +150,11 @@ async def assemble(
     for channel in channels:
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
     await _watch_over(stack, people, gate, store, clock)
-    retention = Retention(
-        store,
-        clock,
-        lambda: live.config().approvals.retention_ms,
-        partial(remove_spools, home.output),
-        partial(spooled, home.output),
-    )
-    await stack.enter_async_context(owned(retention.run(), "retention"))
+    await stack.enter_async_context(owned(_retention(store, clock, live, home).run(), "retention"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
     around = Surroundings(config, live.where, str(socket), loaded.secrets)
     entries = AllowlistEntries(store, clock, around)
-    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, sessions)
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, levels.console)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     console.on_revoked.append(ingress.cut_off)
     await ingress.open()
@@ -197,6 +192,27 @@ async def _people(
     ledger.on_commit.append(herald.hear)
     pairing.on_security.append(herald.hear)
     return People(approvals, pairing, routing, herald, opened, ChannelHealth())
+
+
+def _retention(store: Store, clock: Clock, live: Live, home: Home) -> Retention:
+    def retention_ms() -> int:
+        return live.config().approvals.retention_ms
+
+    gone, lying = partial(remove_spools, home.output), partial(spooled, home.output)
+    return Retention(store, clock, retention_ms, gone, lying)
+
+
+async def _levels(
+    stack: AsyncExitStack, config: Callable[[], Config], store: Store, clock: Clock, people: People
+) -> Levels:
+    elevations = Elevations(store, clock, config)
+    await elevations.load()
+    elevator = Elevator(elevations, store, clock, config, people.herald.hear)
+    elevator.on_end.append(people.approvals.end_session)
+    for part in (elevations, elevator):
+        stack.push_async_callback(part.close)
+    console = SessionConsole(elevator, elevations, store, clock, registry.place)
+    return Levels(elevations, console, Directives(elevator, store, clock, registry.place, people.herald.hear))
 
 
 async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: Store, clock: Clock) -> None:

@@ -14,6 +14,7 @@ from core.model.command import Placement
 from core.model.outcome import Outcome, Status
 from core.model.request import Answer, GivenReview, Request, RequestKind, Resolution, State
 
+ELEVATED = "elevated."
 _WORDS = {
     "allow-once": "Allowed once",
     "allow-for": "Allowed for a time",
@@ -79,6 +80,7 @@ def card_of(request: Request, secrets: Sequence[str] = (), terms: Terms = ANYTHI
         decided_at=request.resolution.at if request.resolution else None,
         outcome=_card_outcome(request, secrets),
         progress=shown(progress_line(request)),
+        elevated=shown(elevated_line(request)),
     )
 
 
@@ -91,6 +93,14 @@ def progress_line(request: Request) -> str:
     most = request.required - 1 if request.state is State.WAITING else request.required
     count = f"{min(len(given), most)} of {request.required}"
     return f"{count}: {said}" if said else f"{count}: {request.required} different people must say yes"
+
+
+def elevated_line(request: Request) -> str:
+    """Say how elevated mode bears on a request; nothing where it does not."""
+    for row in request.verdict.get("trace", ()):
+        if str(row.get("rule", "")).startswith(ELEVATED):
+            return str(row.get("reason", ""))
+    return ""
 
 
 def given_yes(request: Request) -> tuple[GivenReview, ...]:

@@ -236,6 +236,7 @@ def in_full(card: Card) -> str:
     env = "\n".join(f"  {name}={value}" for name, value in card.env) or "  nothing"
     always = ", ".join(card.always) or f"not offered: {card.always_why}"
     answers = f"Answers:    {card.progress}\n" if card.progress else ""
+    answers += f"Elevated:   {card.elevated}\n" if card.elevated else ""
     return (
         f"{card.command}\n\n"
         f"Runs in:    {card.cwd} ({card.placement})\n"
