@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -68,6 +68,19 @@ class Database:
         self._writer = writer
         self._reader = reader
         self._queue: deque[tuple[Unit[Any], asyncio.Future[None]]] = deque()
+        self._revision = 0
+
+    async def open(self) -> None:
+        """Learn what is kept in memory."""
+        await self._run(self._writer, self._note_revision)
+
+    @property
+    def revision(self) -> int:
+        """The number that grows with everything that can forbid, as of the last commit.
+
+        It may be behind for a moment, never ahead: what is decided by an older one is refused.
+        """
+        return self._revision
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
         """Run the work whole or not at all: not where it raises or returns False.
@@ -97,7 +110,13 @@ class Database:
         if waiting:
             taken = [self._queue.popleft() for _ in range(waiting)]
             commit_together(connection, [unit for unit, _ in taken])
+            with suppress(sqlite3.Error):  # the older one is safe
+                self._note_revision(connection)
             loop.call_soon_threadsafe(_wake, [done for _, done in taken])
+
+    def _note_revision(self, connection: sqlite3.Connection) -> None:
+        found = connection.execute("SELECT revision FROM meta").fetchone()
+        self._revision = found[0] if found else self._revision
 
     async def _run(self, connection: Connection, work: Callable[[sqlite3.Connection], T]) -> T:
         if connection.closed:

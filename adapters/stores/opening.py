@@ -47,7 +47,9 @@ async def open_database(path: Path) -> AsyncIterator[Database]:
         Connection(partial(_connect, path, set_up_writer), _FETCH) as writer,
         Connection(partial(_connect, path, _set_up_reader), _FETCH) as reader,
     ):
-        yield Database(path, writer, reader)
+        database = Database(path, writer, reader)
+        await database.open()
+        yield database
 
 
 def _connect(path: Path, set_up: Callable[[sqlite3.Connection], None]) -> sqlite3.Connection:

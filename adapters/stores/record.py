@@ -82,10 +82,7 @@ class SqliteRevision(Part):
 
     async def revision(self) -> int:
         """Return the number that grows with everything that can forbid what was allowed before."""
-        (revision,) = await self._database.read(
-            lambda connection: connection.execute("SELECT revision FROM meta").fetchone()
-        )
-        return int(revision)
+        return self._database.revision
 
     async def revise(self, *events: AuditEvent) -> None:
         """Let it grow, because of something that the store does not see."""
