@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from core.approvals.binding import bind
+from core.approvals.binding import bind, find_shell
 from core.approvals.standing import forbidding, permitting
 from core.arguments.ask import asked_by_tool
 from core.arguments.judge import judge_arguments
@@ -43,6 +43,7 @@ from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 from core.shell.parse import Parse, parse
+from core.shell.render import SHELL, run_argv, starts_shell
 from core.shell.scripts import with_scripts
 
 _NOTHING = Remembered()
@@ -143,6 +144,7 @@ class Judge:
         facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver, parse=self._parse)
         facts = with_scripts(facts, self._resolver)
         bound = self._bound(call, command, placed, plan, cwd, facts)
+        problem = problem or _no_shell(bound, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())
         return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments)
 
@@ -314,6 +316,7 @@ class Judge:
             plan=plan,
             executables=tuple(executables),
             scripts=tuple(scripts),
+            shell=find_shell(run_argv(facts), self._resolver) if facts else None,
         )
 
 
@@ -346,6 +349,13 @@ def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
 
 def _exec_problem(rule: str, reason: str) -> Decision:
     return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, rule)
+
+
+def _no_shell(bound: BoundCommand, facts: CommandFacts) -> Decision | None:
+    if bound.shell is not None or not starts_shell(run_argv(facts)):
+        return None
+    reason = f"there is no {SHELL}, which would run this line; install it, or ask for one program alone"
+    return _exec_problem("exec.no-shell", reason)
 
 
 def _command_from(call: ToolCall) -> CommandText | None:

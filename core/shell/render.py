@@ -9,7 +9,9 @@ from typing import Final
 from core.model.command import CommandFacts, Word
 from core.shell.builtins import RESERVED
 
-_BASH: Final = ("/bin/bash", "--noprofile", "--norc", "-c")
+# What runs a line that is more than one program. `-p`: it takes no functions, options or BASH_ENV from the environment.
+SHELL: Final = "/bin/bash"
+_BASH: Final = (SHELL, "--noprofile", "--norc", "-p", "-c")
 
 
 def quote(value: str) -> str:
@@ -57,10 +59,19 @@ def line(parts: Sequence[tuple[str, str]]) -> str:
 
 def run_argv(facts: CommandFacts) -> tuple[str, ...]:
     """Give what a runner executes: the program itself where that is all there is, else bash with the line."""
+    return _only_program(facts) or (*_BASH, facts.canonical)
+
+
+def starts_shell(argv: Sequence[str]) -> bool:
+    """Tell whether this is our own shell with a line."""
+    return tuple(argv[: len(_BASH)]) == _BASH
+
+
+def _only_program(facts: CommandFacts) -> tuple[str, ...] | None:
     if len(facts.segments) != 1 or not facts.analysable:
-        return (*_BASH, facts.canonical)
+        return None
     segment = facts.segments[0]
     plain = not (segment.assignments or segment.redirections or segment.through or segment.operator)
     if segment.executable is not None and segment.literal and plain:
         return (segment.executable.path, *segment.argv[1:])
-    return (*_BASH, facts.canonical)
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 
@@ -19,7 +20,8 @@ _SLACK_S = 1.0  # a busy machine, and the start of another parser
 STUBBED = sorted({*STUBS, *word_list("git ls rg cat grep make pytest head tail wc npm sed python3 node")})
 _LOOKED_THROUGH = word_list("env nice timeout nohup stdbuf ionice") | {"bash -c", "sh -c", "dash -c"}
 _HARMLESS = word_list("cd echo true pwd :")
-# What the time of day or another process decides, and what one `sh` reads otherwise than the next.
+# Shells: some `sh` reads `&>` as `&` and `>`, and files of a login, which are left out, may change the PATH.
+_READ_OTHERWISE = re.compile(r"sh.*&>|sh.*-[a-z]*l", re.DOTALL)
 _UNSTEADY = frozenset(("parser-busy", "parser-failed", "too-slow"))
 
 
@@ -105,7 +107,7 @@ def _words(facts: CommandFacts) -> list[tuple[str, ...]]:
 
 def _comparable(line: str, facts: CommandFacts, stubs: str) -> bool:
     """Tell whether all that a line does is to run stubs with words that are known, one after the other."""
-    if not facts.analysable or ("&>" in line and "sh" in line):
+    if not facts.analysable or _READ_OTHERWISE.search(line):
         return False
     for segment in facts.segments:
         known = segment.literal and all(value.literal for _, value in segment.assignments)
