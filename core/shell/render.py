@@ -20,15 +20,12 @@ def quote(value: str) -> str:
 
 
 def quote_command(value: str) -> str:
-    """Quote a command's name, so that it is never an assignment or a reserved word."""
+    """Quote a command's name, so that it is never an assignment, a reserved word or an option of a shell."""
     if value == "[":
         return value
-    return f"'{value}'" if value in RESERVED or value.isdecimal() else _without_assignment(value)
-
-
-def _without_assignment(value: str) -> str:
     quoted = shlex.quote(value)
-    return f"'{value}'" if "=" in value and quoted == value else quoted
+    means_more = value in RESERVED or value.isdecimal() or "=" in value or value[:1] in {"-", "+"}
+    return f"'{value}'" if means_more and quoted == value else quoted
 
 
 def word(value: Word) -> str:

@@ -14,10 +14,13 @@ from core.shell.plain import plain_tokens
 from core.shell.render import run_argv
 from core.shell.scan import Refused, scan
 from core.shell.word_list import word_list
+from tests.shell_world import judge
 from tests.stub_machine import BASH, STUBS, Machine, judged_row
 
 _SLACK_S = 1.0  # a busy machine, and the start of another parser
 STUBBED = sorted({*STUBS, *word_list("git ls rg cat grep make pytest head tail wc npm sed python3 node")})
+_SETTINGS = ({}, {"security": "full"}, {"ask": "always", "strictInlineEval": True, "onUnanalysable": "ask"})
+_ENTRIES = ("/**/one", "/usr/bin/*")
 _LOOKED_THROUGH = word_list("env nice timeout nohup stdbuf ionice") | {"bash -c", "sh -c", "dash -c"}
 _HARMLESS = word_list("cd echo true pwd :")
 # Shells: some `sh` reads `&>` as `&` and `>`, and files of a login, which are left out, may change the PATH.
@@ -49,6 +52,8 @@ class Promises:
         if facts.analysable:
             self._fixed_point(line, facts)
         _fast_path_agrees(line)
+        for settings in _SETTINGS:
+            judge(facts, *_ENTRIES, **settings)  # whatever the answer is, there is one
         return facts
 
     def compare(self, line: str, facts: CommandFacts) -> None:
