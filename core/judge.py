@@ -29,7 +29,7 @@ from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, Workspac
 from core.model.principal import Claims
 from core.model.session import SessionKey
 from core.model.standing import Remembered
-from core.model.tightening import NOTHING_TIGHTER, Tightening
+from core.model.tightening import Tightening
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
 from core.policy.decide import refuse_owner_only
@@ -201,12 +201,12 @@ class Judge:
                 env=case.bound.env,
                 seen_before=remembered.seen_before,
             )
-            for each in in_force(policy, case.call, remembered.tightening)
+            for each in in_force(policy, case.call, remembered.tightenings)
         ]
         return together(judgements)
 
     def fallback_allows(
-        self, case: Case, learned: Sequence[AllowlistEntry], document: Tightening = NOTHING_TIGHTER
+        self, case: Case, learned: Sequence[AllowlistEntry], beside: Sequence[Tightening] = ()
     ) -> bool:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
@@ -216,7 +216,7 @@ class Judge:
             return False
         return all(
             fallback_allows(case.facts, each, learned, case.placed.placement, case.bound.env)
-            for each in in_force(case.policy, case.call, document)
+            for each in in_force(case.policy, case.call, beside)
         )
 
     def _tools(self, identity: ToolIdentity) -> ToolSet:
@@ -316,7 +316,7 @@ class Judge:
             plan=plan,
             executables=tuple(executables),
             scripts=tuple(scripts),
-            shell=find_shell(run_argv(facts), self._resolver) if facts else None,
+            run_by=find_shell(run_argv(facts), self._resolver) if facts else None,
         )
 
 
@@ -352,7 +352,7 @@ def _exec_problem(rule: str, reason: str) -> Decision:
 
 
 def _no_shell(bound: BoundCommand, facts: CommandFacts) -> Decision | None:
-    if bound.shell is not None or not starts_shell(run_argv(facts)):
+    if bound.run_by is not None or not starts_shell(run_argv(facts)):
         return None
     reason = f"there is no {SHELL}, which would run this line; install it, or ask for one program alone"
     return _exec_problem("exec.no-shell", reason)

@@ -27,9 +27,7 @@ _FIXED = ("name", "count", "cwd", "A", "B")
 class Machine:
     """Stubs first on the PATH; `account` is who runs the lines, where that is not ourselves."""
 
-    def __init__(
-        self, root: Path, *, names: Sequence[str] = STUBS, account: str | None = None
-    ) -> None:
+    def __init__(self, root: Path, *, names: Sequence[str] = STUBS, account: str | None = None) -> None:
         self.bin, self.cwd, self._log = root / "bin", root / "cwd", root / "log"
         self._as: dict[str, Any] = {"user": account, "extra_groups": ()} if account else {}
         self.bin.mkdir()
@@ -44,9 +42,7 @@ class Machine:
 
     def inspect(self, line: str, parse: Parse = parse) -> CommandFacts:
         command = CommandText(line=line)
-        return inspect(
-            command, cwd=str(self.cwd), path=self.path, resolver=FilesystemResolver(), parse=parse
-        )
+        return inspect(command, cwd=str(self.cwd), path=self.path, resolver=FilesystemResolver(), parse=parse)
 
     def run(self, argv: Sequence[str]) -> Counter[tuple[Any, ...]]:
         """Run; give a row (name, cwd, A, B, arguments) for every stub that ran, in any order."""

@@ -42,8 +42,8 @@ def bind(bound: BoundCommand) -> Binding:
         "scripts": [[path, identity.to_json()] for path, identity in bound.scripts],
         "paths": bound.real_paths,
     }
-    if bound.shell:
-        parts["shell"] = _told(bound.shell)
+    if bound.run_by:
+        parts["shell"] = _told(bound.run_by)
     digests = {name: _digest(value) for name, value in parts.items()}
     digests["plan"] = _plan_digest(bound.plan)
     named = tuple(sorted(digests.items()))
@@ -53,11 +53,11 @@ def bind(bound: BoundCommand) -> Binding:
 def reverify(order: RunOrder, resolver: Resolver) -> None:
     """Look at the programs again and compute the binding anew; raises BindingMismatch naming what changed."""
     found = tuple(_look_again(executable, resolver) for executable in order.bound.executables)
-    shell = find_shell(order.argv, resolver)
+    run_by = find_shell(order.argv, resolver)
     present = tuple(executable for executable in found if executable is not None)
     read = ((path, resolver.file(path)) for path, _ in order.bound.scripts)
     scripts = tuple((path, identity) for path, identity in read if identity)
-    again = replace(order.bound, executables=present, scripts=scripts, shell=shell)
+    again = replace(order.bound, executables=present, scripts=scripts, run_by=run_by)
     changed = order.expected.changed(bind(again))
     if changed:
         raise BindingMismatch(changed)

@@ -64,7 +64,7 @@ class Binding:
 class BoundCommand:
     """Everything a binding covers; `canonical` is the line, or the opaque text where it was not analysed.
 
-    `shell` is what the runner starts to run the line; None where it starts the program itself.
+    `run_by` is what the runner starts to run the line; None where it starts the program itself.
     """
 
     agent: str
@@ -77,7 +77,7 @@ class BoundCommand:
     plan: SandboxPlan
     executables: tuple[Executable, ...]
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
-    shell: Executable | None = None
+    run_by: Executable | None = None
     real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 

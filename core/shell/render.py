@@ -9,7 +9,8 @@ from typing import Final
 from core.model.command import CommandFacts, Word
 from core.shell.builtins import RESERVED
 
-# What runs a line that is more than one program. `-p`: it takes no functions, options or BASH_ENV from the environment.
+# What runs a line that is more than one program.
+# `-p`: it takes no functions, no options and no BASH_ENV from the environment.
 SHELL: Final = "/bin/bash"
 _BASH: Final = (SHELL, "--noprofile", "--norc", "-p", "-c")
 

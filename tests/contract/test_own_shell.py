@@ -1,4 +1,4 @@
-"""The shell that a runner starts for a line of several commands: bound as every program is, and deaf to all else."""
+"""The shell that a runner starts for a line: bound as every program is, and deaf to its surroundings."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tests.shell_world import look
 
 RUNNERS = pytest.mark.parametrize("runner", ["bubblewrap", "host"])
 LINE = "echo judged; echo as judged"
+REAL = str(Path(SHELL).resolve())
 OWN = ("/bin/bash", "--noprofile", "--norc", "-p", "-c")
 
 
@@ -49,7 +50,7 @@ def own(place: Place, line: str, runner: str, resolver: FilesystemResolver, **op
     """Order a line to be run by our own shell."""
     argv = (*OWN, line)
     order = place.order(*argv, runner=runner, **options)
-    bound = replace(order.bound, shell=find_shell(argv, resolver))
+    bound = replace(order.bound, run_by=find_shell(argv, resolver))
     return replace(order, bound=bound, expected=bind(bound))
 
 
@@ -68,10 +69,10 @@ def test_the_lines_of_these_tests_are_run_as_all_others_are() -> None:
 )
 async def test_the_shell_is_bound_where_one_is_started(system, line, starts):
     case = system.judge.examine(exec_call(line=line))
-    shell = case.bound.shell
+    shell = case.bound.run_by
     assert (shell is not None) is starts
     assert ("shell" in dict(case.binding.parts)) is starts
-    assert shell is None or shell.real_path == str(Path(SHELL).resolve())
+    assert shell is None or shell.real_path == REAL
     reverify(RunOrder("1", run_argv(case.facts), case.bound, case.binding), FilesystemResolver())
 
 
@@ -126,7 +127,9 @@ ENVIRONMENT = (
 
 
 @RUNNERS
-async def test_neither_startup_files_nor_the_environment_change_what_the_shell_does(place: Place, runner: str):
+async def test_neither_startup_files_nor_the_environment_change_what_the_shell_does(
+    place: Place, runner: str
+):
     for name in STARTING:
         file = place.workspace / name
         file.write_text("echo another; echo() { builtin echo another; }\n")

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz SECONDS`: look for lines that break what the analysis promises; `--seed N` repeats."""
+"""`python -m tests.fuzz SECONDS`: look for lines that break what the analysis promises; `--seed N`."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ PIECES = (
             """
             one two three cd sub .. env nice timeout bash sh dash -c -lc -n 5 A= B=1 A+=2 a[1]= rg npx busybox
             ' " \\ ` $ $$ $A ${A} ${A: $( ) ( (( $(( $' $" <( >( < > >> >& <& <> >| << <<< 2>&1 >&2 >/dev/null
-            </dev/null &>/dev/null & && | || |& ; ;; ;& { } {} {a,b} {1..3} , .. ! [ ] [[ ]] * ? ~ # = + @ % ^ :
-            -- - -x 0 1 2 3 é 漢 😀
+            </dev/null &>/dev/null & && | || |& ; ;; ;& { } {} {a,b} {1..3} , .. ! [ ] [[ ]] * ? ~ # = +
+            @ % ^ : -- - -x 0 1 2 3 é 漢 😀
             """
         )
     ),

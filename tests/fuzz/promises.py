@@ -64,7 +64,9 @@ class Promises:
         allowed = Counter(judged_row(segment) for segment in facts.segments if segment.executable)
         ran = self._machine.run((*BASH, line))
         if ran - allowed:
-            raise Broken("bash runs what was judged, and nothing else", line, (ran - allowed, facts.canonical))
+            raise Broken(
+                "bash runs what was judged, and nothing else", line, (ran - allowed, facts.canonical)
+            )
         if self._machine.run(run_argv(facts)) != ran:
             raise Broken("what is rebuilt runs the same", line, facts.canonical)
 

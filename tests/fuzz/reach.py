@@ -43,14 +43,14 @@ class Reach:
         self._all |= new
         return len(new)
 
-    def _entered(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:  # noqa: ANN401 - as settrace has it
+    def _entered(self, frame: FrameType, event: str, argument: Any) -> Callable[..., Any] | None:
         del event, argument
         name = frame.f_code.co_filename
         if not name.startswith(_ROOT):
             return None
         before = frame.f_lineno
 
-        def stepped(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:  # noqa: ANN401 - as above
+        def stepped(frame: FrameType, event: str, argument: Any) -> Callable[..., Any]:
             nonlocal before
             del argument
             if event == "line":
