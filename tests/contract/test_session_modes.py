@@ -115,14 +115,15 @@ async def test_what_waits_when_it_is_set_does_not_run(system, desk):
     assert system.orders == []
 
 
-async def test_a_permission_for_a_time_answers_what_it_asks_and_no_denial(system, desk):
+async def test_what_was_allowed_for_a_time_is_asked_about_again(system, desk):
     task, observer = system.asking(exec_call(*MISSED))
     await asyncio.wait_for(observer.asked.wait(), 5)
     review = Review(observer.seen[0][1], Answer.ALLOW_FOR, ALICE, for_ms=60_000)
     await system.console.resolve(review)
     await asyncio.wait_for(task, 5)
-    await desk.tighten(MAIN, None, "always", ALICE)
     assert await effects(system, MAIN, argv=MISSED) == ["allow"]
+    await desk.tighten(MAIN, None, "always", ALICE)
+    assert await effects(system, MAIN, argv=MISSED) == ["ask"]
     await desk.tighten(MAIN, "deny", None, ALICE)
     assert await effects(system, MAIN, argv=MISSED) == ["deny"]
 
