@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adapters.stores.sqlite import open_store
 from core.config import Config
 from core.errors import RequestError
 from core.execsec.policy import effective
@@ -177,6 +178,14 @@ async def test_the_store_keeps_each_session_by_itself(kept):
     assert await kept.clear_session(MAIN, event) is True
     assert await kept.clear_session(MAIN, event) is False
     assert [modes.session for modes in await kept.session_modes()] == [OTHER]
+
+
+async def test_it_outlives_the_daemon(tmp_path):
+    event = AuditEvent(1, "session.tightened", "test", None, {})
+    async with open_store(tmp_path / "first.db") as store:
+        await store.tighten_session(SessionModes(MAIN, "deny", None, 1), event)
+    async with open_store(tmp_path / "first.db") as store:
+        assert await store.session_modes() == (SessionModes(MAIN, "deny", None, 1),)
 
 
 _SECURITY, _ASK = ("deny", "allowlist", "full"), ("off", "on-miss", "always")

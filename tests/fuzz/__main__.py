@@ -22,7 +22,7 @@ from tests.fuzz.reach import Reach
 from tests.stub_machine import Machine
 
 _MOST_TOLD = 20
-_COMPARED_EVERY = 20
+_COMPARED_EVERY = 3
 _TOLD_EVERY_S = 30.0
 
 
@@ -60,7 +60,8 @@ class Fuzzer:
         try:
             with self._reach.watching():
                 _scanned(line)
-                facts = self._promises.hold(line)
+                facts = self._promises.look(line)
+            self._promises.hold(line, facts)
             fresh = self._reach.fresh() > 0
             if fresh:
                 self.kept.append(line)

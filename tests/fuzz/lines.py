@@ -18,6 +18,8 @@ SEEDS = (
     "bash -c 'cd sub && one \"a b\"; two' && sh -c '$0 \"$1\"' three x",
     "one &>/dev/null 2>&1 </dev/null # c",
     "one $A ${B} *.py ~/x [a-z] a=~ a:~",
+    "one a && two b; three c | one 'd' \"e\"",
+    "bash -c 'one {a} \"b c\" | two' && env A=1 three \\\n d",
     "one <<E\n$(two)\nE\nthree",
     "stdbuf -oL nohup -- ionice -c3 one é 漢 😀",
 )

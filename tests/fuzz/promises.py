@@ -44,9 +44,17 @@ class Promises:
         self._parsers = parsers
         self.compared = 0
 
-    def hold(self, line: str) -> CommandFacts:
+    def look(self, line: str) -> CommandFacts:
+        """Analyse a line, in time."""
+        began = time.monotonic()
+        facts = self._machine.inspect(line, self._parsers.parse)
+        took = time.monotonic() - began
+        if took > DEADLINE_S * (MAX_SCRIPTS + 1) + _SLACK_S:
+            raise Broken("a line is analysed before its deadline", line, f"{took:.2f} s")
+        return facts
+
+    def hold(self, line: str, facts: CommandFacts) -> None:
         """Check what needs no bash."""
-        facts = self._in_time(line)
         if facts.analysable is bool(facts.refused):
             raise Broken("a line is either analysed or refused", line)
         if facts.analysable:
@@ -54,7 +62,6 @@ class Promises:
         _fast_path_agrees(line)
         for settings in _SETTINGS:
             judge(facts, *_ENTRIES, **settings)  # whatever the answer is, there is one
-        return facts
 
     def compare(self, line: str, facts: CommandFacts) -> None:
         """Run a line in a real bash, where all that it may run are stubs."""
@@ -69,14 +76,6 @@ class Promises:
             )
         if self._machine.run(run_argv(facts)) != ran:
             raise Broken("what is rebuilt runs the same", line, facts.canonical)
-
-    def _in_time(self, line: str) -> CommandFacts:
-        began = time.monotonic()
-        facts = self._machine.inspect(line, self._parsers.parse)
-        took = time.monotonic() - began
-        if took > DEADLINE_S * (MAX_SCRIPTS + 1) + _SLACK_S:
-            raise Broken("a line is analysed before its deadline", line, f"{took:.2f} s")
-        return facts
 
     def _fixed_point(self, line: str, facts: CommandFacts) -> None:
         again = self._machine.inspect(facts.canonical, self._parsers.parse)
