@@ -211,10 +211,15 @@ class OperatorConsole:
         return {"locked": True, "text": text}
 
     async def _stop(self, why: str, agent: str | None = None) -> int:
-        """End the runs and take back the open questions (of one agent); returns how many questions."""
-        called_off = await self._approvals.call_off(why, agent)
-        await self._runs.stop(why, agent)
-        return called_off
+        """End the runs and take back the open questions (of one agent); returns how many questions.
+
+        The runs are told first: the questions may be many.
+        """
+        self._runs.end(why, agent)
+        try:
+            return await self._approvals.call_off(why, agent)
+        finally:
+            await self._runs.stop(why, agent)
 
     async def test_channels(self, channel: str | None) -> dict[str, Any]:
         """Put a question that cannot run anything to the chats, or to one channel."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from adapters.stores.codec import load_request, request_row, shown_text
@@ -67,6 +68,16 @@ def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     enqueue(connection, change.messages)
     append_events(connection, change.events)
     return True
+
+
+def _apply_or_skip(connection: sqlite3.Connection, change: Change) -> bool:
+    """Apply one of several changes; where it is refused, nothing of it is left and the others stand."""
+    connection.execute("SAVEPOINT change")
+    applied = _apply(connection, change)
+    if not applied:
+        connection.execute("ROLLBACK TO change")
+    connection.execute("RELEASE change")
+    return applied
 
 
 def _note_answerers(connection: sqlite3.Connection, request: Request) -> None:
@@ -149,6 +160,12 @@ class SqliteRequests(Part):
     async def commit(self, change: Change) -> bool:
         """Apply the change in one durable transaction, or return False where its state was not met."""
         return await self._database.write(lambda connection: _apply(connection, change))
+
+    async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Apply many changes in one durable transaction; one whose state was not met is left out."""
+        return await self._database.write(
+            lambda connection: tuple(_apply_or_skip(connection, change) for change in changes)
+        )
 
     async def request(self, request_id: str) -> Request | None:
         """Return the request with this full id."""

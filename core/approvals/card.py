@@ -12,7 +12,8 @@ from core.display import duration, moment, safe, span
 from core.model.card import Card, CardOutcome
 from core.model.command import Placement
 from core.model.outcome import Outcome, Status
-from core.model.request import Answer, GivenReview, Request, RequestKind, Resolution, State
+from core.model.principal import named
+from core.model.request import Answer, GivenReview, Request, RequestKind, State
 
 _WORDS = {
     "allow-once": "Allowed once",
@@ -110,19 +111,13 @@ def settled_line(request: Request) -> str:
     if resolution is None:
         return "Waiting for an answer"
     words = _WORDS.get(resolution.decision, resolution.decision)
-    by = f" by {_deciders(request, resolution)}" if resolution.by else ""
+    by = f" by {named(resolution.people)}" if resolution.people else ""
     until = f" until {moment(resolution.until)}" if resolution.until is not None else ""
     reason = f": {resolution.reason}" if resolution.reason else ""
     after = ""
     if request.state is State.EXPIRED and resolution.decision != "expired":
         after = "; nobody came for it in time, so it did not run"
     return f"{words}{by}{until}{reason}{after}"
-
-
-def _deciders(request: Request, resolution: Resolution) -> str:
-    if request.required == 1 or not resolution.decision.startswith("allow-"):
-        return str(resolution.by)
-    return " and ".join(str(review.reviewer) for review in given_yes(request))
 
 
 def outcome_of(request: Request) -> Outcome:

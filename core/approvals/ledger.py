@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from core.approvals.cleanup import as_is
@@ -31,9 +31,13 @@ class Ledger:
 
         A caller that is cancelled stops waiting; the change, and telling everyone of it, still happen.
         """
-        task = asyncio.create_task(
-            self._commit(self._shape(change)), name=f"commit-{change.request.short_id}"
-        )
+        return (await self.commit_all((change,)))[0]
+
+    async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Apply changes together, and only then tell of those that were applied; none where one raises."""
+        shaped = tuple(map(self._shape, changes))
+        name = f"commit-{shaped[0].request.short_id}" if shaped else "commit-nothing"
+        task = asyncio.create_task(self._commit(shaped), name=name)
         self._commits.add(task)
         task.add_done_callback(self._commits.discard)
         return await asyncio.shield(task)
@@ -42,16 +46,21 @@ class Ledger:
         """Wait for the commits that are under way."""
         await asyncio.gather(*self._commits, return_exceptions=True)
 
-    async def _commit(self, change: Change) -> bool:
-        if not await self._store.commit(change):
-            return False
+    async def _commit(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        single = len(changes) == 1
+        applied = (await self._store.commit(changes[0]),) if single else await self._store.commit_all(changes)
+        for change, kept in zip(changes, applied, strict=True):
+            if kept:
+                self._tell(change)
+        return applied
+
+    def _tell(self, change: Change) -> None:
         for waiter in self._waiters.get(change.request.id, ()):
             waiter.put_nowait(change.request)
         for feed in tuple(self._feeds):
             self._offer(feed, change)
         for told in self.on_commit:
             told(change)
-        return True
 
     async def until(self, request_id: str, *states: State) -> Request:
         """Wait until a request is in one of these states; UnknownRequest where there is none."""

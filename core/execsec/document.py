@@ -173,7 +173,7 @@ def _kept(entry: _Entry, agent: str | None) -> KeptEntry:
         IMPORTED,
     )
     use = (entry.last_used_at, entry.last_used_command, entry.last_resolved_path)
-    return KeptEntry(entry.id or "", value, None, 0, None, *use)
+    return KeptEntry(entry.id or "", value, (), 0, None, *use)
 
 
 def _row(kept: KeptEntry) -> dict[str, Any]:

@@ -362,11 +362,11 @@ async def test_a_learned_entry_says_who_left_it_when_and_on_which_request(store,
     request = new_request(resolution=Resolution("allow-always", 5_000, by))
     await keep(store, request, learn=AlwaysOffer((LS,)))
     learned = (await kept_by_entry(store))[LS]
-    assert (learned.given_by, learned.given_at, learned.request_id) == (by, 5_000, request.id)
+    assert (learned.given_by, learned.given_at, learned.request_id) == ((by,), 5_000, request.id)
     assert [entry.id for entry in await store.learned("main")] == [learned.id]
 
 
-ADDED = KeptEntry("added-0001", AllowlistEntry("/usr/bin/rg", agent=None, source="added"), None, 9_000)
+ADDED = KeptEntry("added-0001", AllowlistEntry("/usr/bin/rg", agent=None, source="added"), (), 9_000)
 
 
 async def test_an_edit_counts_only_on_what_was_read(store, new_request):
