@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -182,8 +183,9 @@ class SqliteRequests(Part):
 
     async def in_states(self, *states: State) -> tuple[Request, ...]:
         """Return all requests in these states, oldest first."""
-        where = "WHERE state IN (SELECT value FROM json_each(?)) ORDER BY created_at, seq"
-        return await self._select(where, json.dumps(states))
+        sql = f"{_ROWS} WHERE state IN (SELECT value FROM json_each(?)) ORDER BY created_at, seq"
+        rows = await self._database.read(lambda c: c.execute(sql, (json.dumps(states),)).fetchall())
+        return await asyncio.to_thread(_loaded, rows)  # they may be many, and others want to read meanwhile
 
     async def recent(self, limit: int) -> tuple[Request, ...]:
         """Return the newest requests in final states, newest first."""
@@ -195,10 +197,13 @@ class SqliteRequests(Part):
 
     async def _select(self, where: str, *values: Any) -> tuple[Request, ...]:  # noqa: ANN401 - what SQL takes
         def work(connection: sqlite3.Connection) -> tuple[Request, ...]:
-            rows = connection.execute(f"{_ROWS} {where}", values).fetchall()
-            return tuple(load_request(body, stdin) for body, stdin in rows)
+            return _loaded(connection.execute(f"{_ROWS} {where}", values).fetchall())
 
         return await self._database.read(work)
+
+
+def _loaded(rows: Sequence[tuple[str, bytes | None]]) -> tuple[Request, ...]:
+    return tuple(load_request(body, stdin) for body, stdin in rows)
 
 
 def _bounded(limit: int) -> int:
