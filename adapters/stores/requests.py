@@ -18,6 +18,7 @@ from core.errors import StoreError
 from core.model.request import Change, Request, State
 
 _ROWS = "SELECT body, stdin FROM requests"
+_IN_STATES = f"{_ROWS} WHERE state IN (SELECT value FROM json_each(?)) ORDER BY created_at, seq"  # noqa: S608 - made of constants
 _AFTER_ANY_ID = "\x7f"
 _MOST = 10_000
 _FINAL = json.dumps([state for state in State if state.final])
@@ -183,8 +184,7 @@ class SqliteRequests(Part):
 
     async def in_states(self, *states: State) -> tuple[Request, ...]:
         """Return all requests in these states, oldest first."""
-        sql = f"{_ROWS} WHERE state IN (SELECT value FROM json_each(?)) ORDER BY created_at, seq"
-        rows = await self._database.read(lambda c: c.execute(sql, (json.dumps(states),)).fetchall())
+        rows = await self._database.read(lambda c: c.execute(_IN_STATES, (json.dumps(states),)).fetchall())
         return await asyncio.to_thread(_loaded, rows)  # they may be many, and others want to read meanwhile
 
     async def recent(self, limit: int) -> tuple[Request, ...]:

@@ -25,8 +25,6 @@ _KINDS = {
     "finite_number": "must be a finite number",
 }
 _BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "string_too_long": lambda context: f"may have at most {context['max_length']} characters",
-    "too_long": lambda context: f"may have at most {context['max_length']} items",
     "greater_than": lambda context: f"must be more than {context['gt']}",
     "greater_than_equal": lambda context: f"must be at least {context['ge']}",
     "less_than": lambda context: f"must be less than {context['lt']}",
@@ -39,6 +37,8 @@ def in_plain_words(error: Mapping[str, Any]) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind in _KINDS:
         return _KINDS[kind]
+    if kind in ("too_long", "string_too_long"):
+        return _too_long(error["input"], context["max_length"])
     if kind in _BOUNDS:
         return _BOUNDS[kind](context) + _given(error)
     if kind in ("literal_error", "enum"):
@@ -48,10 +48,13 @@ def in_plain_words(error: Mapping[str, Any]) -> str:
     return str(error["msg"]).replace("Input should", "must", 1)
 
 
+def _too_long(value: Any, most: int) -> str:  # noqa: ANN401 - any JSON value
+    what = "characters" if isinstance(value, str) else "items"
+    return f"may have at most {most} {what}, and has {len(value)}"
+
+
 def _given(error: Mapping[str, Any]) -> str:
     value = error.get("input")
-    if isinstance(value, str) and error["type"] == "string_too_long":
-        return f", and has {len(value)}"
     if isinstance(value, str):
         return f", not {value[:LONGEST_VALUE]!r}"
     return f", not {value}" if isinstance(value, int | float) else ""

@@ -1,6 +1,6 @@
-"""What is wrong about an answer: each case has its own reply at the socket and in the CLI, and changes nothing.
+"""What is wrong about an answer: each case has a reply of its own, at the socket and in the CLI.
 
-The socket, the core and the store are real; the clock is one that the test turns.
+Nothing is changed by any of them. Socket, core and store are real; the clock is one that the test turns.
 """
 
 from __future__ import annotations
@@ -115,30 +115,96 @@ def resolving(which, decision="allow-once", **more):
 
 RESOLVE = "exec.approval.resolve"
 SOCKET = {
-    "an id that nothing has": (RESOLVE, resolving("00000000-none"), -32003, "id", "no request has an id that begins"),
+    "an id that nothing has": (
+        RESOLVE,
+        resolving("00000000-none"),
+        -32003,
+        "id",
+        "no request has an id that begins",
+    ),
     "an id of seven characters": (RESOLVE, resolving("abcdef0"), -32003, "id", "at least 8 characters"),
     "an id that two requests begin with": (
-        RESOLVE, resolving("abcdef01"), -32003, "id", "abcdef01 is ambiguous: abcdef01-first, abcdef01-second"),
+        RESOLVE,
+        resolving("abcdef01"),
+        -32003,
+        "id",
+        "abcdef01 is ambiguous: abcdef01-first, abcdef01-second",
+    ),
     "an empty id": (RESOLVE, resolving(""), -32602, "id", "id: "),
     "an id that is a number": (RESOLVE, lambda _house: {"id": 7, "decision": "deny"}, -32602, "id", "id: "),
     "no id": (RESOLVE, lambda _house: {"decision": "deny"}, -32602, "id", "id: is missing"),
-    "no decision": (RESOLVE, lambda house: {"id": house.ids["open"]}, -32602, "decision", "decision: is missing"),
-    "a decision that does not exist": (RESOLVE, resolving("open", "perhaps"), -32602, "decision", "allow-always, deny or deny-always, not 'perhaps'"),
-    "a time without its length": (RESOLVE, resolving("open", "allow-for"), -32602, None, "forMs goes with allow-for"),
-    "a time that is too long": (RESOLVE, resolving("open", "allow-for", forMs=31 * 24 * HOUR), -32602, "forMs", "must be at most 2592000000"),
+    "no decision": (
+        RESOLVE,
+        lambda house: {"id": house.ids["open"]},
+        -32602,
+        "decision",
+        "decision: is missing",
+    ),
+    "a decision that does not exist": (
+        RESOLVE,
+        resolving("open", "perhaps"),
+        -32602,
+        "decision",
+        "allow-always, deny or deny-always, not 'perhaps'",
+    ),
+    "a time without its length": (
+        RESOLVE,
+        resolving("open", "allow-for"),
+        -32602,
+        None,
+        "forMs goes with allow-for",
+    ),
+    "a time that is too long": (
+        RESOLVE,
+        resolving("open", "allow-for", forMs=31 * 24 * HOUR),
+        -32602,
+        "forMs",
+        "must be at most 2592000000",
+    ),
     "a reason of ten thousand characters": (
-        RESOLVE, resolving("open", "deny", reason="x" * 10_000), -32602, "reason", "at most 2000 characters, and has 10000"),
-    "a reason of 10 MB": (RESOLVE, resolving("open", "deny", reason=TEN_MB), -32005, None, "longer than 1048576 bytes"),
+        RESOLVE,
+        resolving("open", "deny", reason="x" * 10_000),
+        -32602,
+        "reason",
+        "at most 2000 characters, and has 10000",
+    ),
+    "a reason of 10 MB": (
+        RESOLVE,
+        resolving("open", "deny", reason=TEN_MB),
+        -32005,
+        None,
+        "longer than 1048576 bytes",
+    ),
     "a reason with a NUL": (RESOLVE, resolving("open", "deny", reason="a\0b"), -32602, "reason", "NUL"),
-    "a parameter that does not exist": (RESOLVE, resolving("open", "deny", why="x"), -32602, "why", "is not a parameter"),
+    "a parameter that does not exist": (
+        RESOLVE,
+        resolving("open", "deny", why="x"),
+        -32602,
+        "why",
+        "is not a parameter",
+    ),
     "a permission that nothing has": (
-        "permission.revoke", lambda _house: {"id": "00000000"}, -32003, "id", "sayso permissions list shows them"),
+        "permission.revoke",
+        lambda _house: {"id": "00000000"},
+        -32003,
+        "id",
+        "sayso permissions list shows them",
+    ),
     "an exec-approvals.json from before a change": (
-        "exec.approvals.set", lambda _house: {"document": {"version": 1}, "baseHash": "0" * 64},
-        -32602, "baseHash", "read it again"),
+        "exec.approvals.set",
+        lambda _house: {"document": {"version": 1}, "baseHash": "0" * 64},
+        -32602,
+        "baseHash",
+        "read it again",
+    ),
     "an exec-approvals.json without the hash": (
-        "exec.approvals.set", lambda _house: {"document": {"version": 1}}, -32602, "baseHash", "baseHash: is missing"),
-}  # fmt: skip
+        "exec.approvals.set",
+        lambda _house: {"document": {"version": 1}},
+        -32602,
+        "baseHash",
+        "baseHash: is missing",
+    ),
+}
 
 TOLD = {
     "an answer after the time": ("expired", "allow-once", "Too late: Expired: nobody answered in time."),
@@ -159,11 +225,8 @@ async def test_what_is_wrong_is_an_error_that_names_its_field_and_changes_nothin
     method, params, code, field, words = SOCKET[case]
     before = await house.state()
     peer = await house.site.operator()
-    answer = (
-        await peer.call(method, **params(house))
-        if "10 MB" not in case
-        else await too_long(peer, params(house))
-    )
+    call_id = peer.start(method, **params(house))
+    answer = await peer.answer(None if "10 MB" in case else call_id)  # a line that is not read has no id
     error = answer["error"]
     assert (error["code"], error.get("data", {}).get("field")) == (code, field), error
     assert words in error["message"]
@@ -171,12 +234,6 @@ async def test_what_is_wrong_is_an_error_that_names_its_field_and_changes_nothin
     assert not any(trace in error["message"] for trace in TRACES), error["message"]
     assert await house.state() == before
     assert "result" in await peer.call("exec.approval.list"), "the connection lives on"
-
-
-async def too_long(peer, params):
-    """A line that cannot be read has no id, so its answer has none either."""
-    peer.start(RESOLVE, **params)
-    return await peer.answer(None)
 
 
 @pytest.mark.parametrize("case", TOLD)
@@ -276,20 +333,26 @@ async def test_an_asker_cannot_use_an_approval_of_another_agent(house):
 
 def documents():
     entry = {"pattern": "/usr/bin/rg"}
+    twin = {**entry, "id": "a" * 36}
     return {
         "another version": ({"version": 2}, "version"),
         "no version": ({}, "version"),
         "a list": ([], "document"),
         "an unknown key": ({"version": 1, "defualts": {}}, "defualts"),
         "a good entry before a bad one": (
-            {"version": 1, "agents": {"main": {"allowlist": [entry, {"pattern": "bin/rg"}]}}}, "agents.main.allowlist.1"),
+            {"version": 1, "agents": {"main": {"allowlist": [entry, {"pattern": "bin/rg"}]}}},
+            "agents.main.allowlist.1",
+        ),
         "an entry without a pattern": (
-            {"version": 1, "agents": {"main": {"allowlist": [{}]}}}, "agents.main.allowlist.0"),
-        "a setting that does not exist": ({"version": 1, "defaults": {"security": "lax"}}, "defaults.security"),
-        "an id twice": (
-            {"version": 1, "agents": {"main": {"allowlist": [{**entry, "id": "a" * 36}, {**entry, "id": "a" * 36}]}}},
-            "a" * 36),
-    }  # fmt: skip
+            {"version": 1, "agents": {"main": {"allowlist": [{}]}}},
+            "agents.main.allowlist.0",
+        ),
+        "a setting that does not exist": (
+            {"version": 1, "defaults": {"security": "lax"}},
+            "defaults.security",
+        ),
+        "an id twice": ({"version": 1, "agents": {"main": {"allowlist": [twin, twin]}}}, "a" * 36),
+    }
 
 
 @pytest.mark.parametrize("case", documents())

@@ -397,7 +397,7 @@ class Lifecycle(RuleBasedStateMachine):
             assert not self.model.facts.locked
 
     def _check_quorum(self, request_id, events):
-        """Nothing starts on a yes before as many different people said it as are needed; told by the record."""
+        """Told by the record: nothing is allowed before as many different people as are needed said yes."""
         yes = set()
         for event in events:
             if event.kind in {"approval.reviewed", "approval.approved"}:

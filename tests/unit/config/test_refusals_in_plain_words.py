@@ -35,7 +35,7 @@ class Thing(BaseModel):
         ({"on": "yes"}, "must be true or false"),
         ({"more": []}, "must be an object"),
         ({"some": {}}, "must be a list"),
-        ({"some": [1, 2]}, "may have at most 1 items"),
+        ({"some": [1, 2]}, "may have at most 1 items, and has 2"),
     ],
 )
 def test_a_refusal_names_the_rule_in_plain_words(fields, words):
