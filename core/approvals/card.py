@@ -87,7 +87,7 @@ def progress_line(request: Request) -> str:
     if request.required == 1:
         return ""
     given = given_yes(request)
-    said = ", ".join(f"{review.reviewer} {_spoken(review)}" for review in given)
+    said = "; ".join(f"{review.reviewer} {_spoken(review)}" for review in given)
     most = request.required - 1 if request.state is State.WAITING else request.required
     count = f"{min(len(given), most)} of {request.required}"
     return f"{count}: {said}" if said else f"{count}: {request.required} different people must say yes"
@@ -100,9 +100,12 @@ def given_yes(request: Request) -> tuple[GivenReview, ...]:
 
 
 def _spoken(review: GivenReview) -> str:
+    said = _WORDS[review.answer.value].lower()
     if review.answer is Answer.ALLOW_FOR and review.for_ms is not None:
-        return f"allowed for {span(review.for_ms)}"
-    return _WORDS[review.answer.value].lower()
+        said = f"allowed for {span(review.for_ms)}"
+    uses = f" ({review.max_uses} more at most)" if review.max_uses else ""
+    reason = f", because: {review.reason}" if review.reason else ""
+    return f"{said}{uses}{reason}"
 
 
 def settled_line(request: Request) -> str:

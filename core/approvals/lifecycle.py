@@ -297,10 +297,8 @@ def _given(review: Review, now: int) -> GivenReview:
 
 
 def _reasons(reviews: Sequence[GivenReview]) -> str | None:
-    """Give the last reason of everybody who gave one, with the name where there are several."""
+    """Give the last reason of everybody who gave one, each with the name of whom it is."""
     last = {review.reviewer.person: review for review in reviews if review.reason}
-    if len(last) == 1:
-        return next(iter(last.values())).reason
     return "; ".join(f"{person}: {review.reason}" for person, review in last.items()) or None
 
 

@@ -250,6 +250,20 @@ async def test_a_question_nobody_finishes_expires_and_no_fallback_grants_it(desk
     assert await desk.state(request) is State.EXPIRED
 
 
+async def test_the_card_tells_the_next_one_how_far_the_first_yes_goes_and_why(desk, make_request):
+    request = await desk.approvals.ask(make_request())
+    await desk.says(request, ANN, Answer.ALLOW_FOR, for_ms=60 * MINUTES, max_uses=3, reason="looks right")
+    progress = (await desk.approvals.card(request.id)).progress
+    assert progress == "1 of 2: Ann (telegram:111) allowed for 1 h (3 more at most), because: looks right"
+
+
+async def test_a_reason_of_one_of_several_people_is_told_as_theirs(desk, make_request):
+    request = await desk.approvals.ask(make_request())
+    await desk.says(request, ANN, reason="looks right")
+    settled = await desk.says(request, BEA)
+    assert settled.text == f"Allowed once by {BOTH}: Ann: looks right"
+
+
 async def test_reasons_of_all_who_agreed_are_told(desk, make_request):
     request = await desk.approvals.ask(make_request())
     await desk.says(request, ANN, reason="looks right")
