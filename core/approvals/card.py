@@ -8,7 +8,7 @@ from typing import Any
 from core.approvals.offers import always_offer, durations
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.terms import ANYTHING, Terms
-from core.display import duration, moment, safe, span
+from core.display import duration, elide, moment, safe, span
 from core.model.card import Card, CardOutcome
 from core.model.command import Placement
 from core.model.outcome import Outcome, Status
@@ -104,7 +104,7 @@ def _spoken(review: GivenReview) -> str:
     if review.answer is Answer.ALLOW_FOR and review.for_ms is not None:
         said = f"allowed for {span(review.for_ms)}"
     uses = f" ({review.max_uses} more at most)" if review.max_uses else ""
-    reason = f", because: {review.reason}" if review.reason else ""
+    reason = f", because: {elide(review.reason, head=100, tail=40).text}" if review.reason else ""
     return f"{said}{uses}{reason}"
 
 

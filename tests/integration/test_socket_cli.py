@@ -228,10 +228,9 @@ async def test_a_daemon_that_goes_away_is_status_69(site):
     assert b"sayso wait 3f2b91c0 joins the question again, which stays open" in err
 
 
-async def test_a_daemon_that_goes_away_while_the_command_runs_tells_how_to_learn_its_end(site):
+async def test_a_daemon_that_goes_away_while_the_command_runs_tells_how_to_learn_its_end(site, until):
     process = await site.start("exec", "--", "hold")
-    while not site.peers and not site.desk.calls:
-        await asyncio.sleep(0.02)
+    await until(lambda: site.desk.calls)
     await asyncio.sleep(0.2)  # until the client has read that it runs
     await site.ingress.close()
     _, err = await process.communicate()
