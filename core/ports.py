@@ -99,6 +99,13 @@ class RequestStore(Protocol):
         """
         ...
 
+    async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Apply many changes in one durable transaction; tells of each what `commit` would.
+
+        Where one raises, none is applied.
+        """
+        ...
+
     async def request(self, request_id: str) -> Request | None:
         """Return the request with this full id."""
         ...
