@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import translate
 from functools import lru_cache
 from typing import Any, Final
 
@@ -29,11 +29,15 @@ OPERATOR_VERBS: Final = word_list(
 )
 _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending history show policy")
 _VERB_IN_TEXT: Final = re2.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
+_ALL_VERBS: Final = OPERATOR_VERBS | _AGENT_VERBS
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
 _HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
 _SEPARATOR: Final = re.compile(r"[=:@,]")
-_GLOBS: Final = frozenset("*?[{")
+_GLOB_SIGN: Final = re.compile(r"[*?\[{]")
+_LONGEST_GLOB: Final = 255
+# Begins a path that is not simply below where the command runs, or may climb out of there.
+_ELSEWHERE: Final = re.compile(r"[/~$]|.*\.\.", re.DOTALL)
 _CACHE = 1024
 
 
@@ -60,51 +64,74 @@ def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
 
 
 def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
-    for path in policy.protected_paths:
-        if _touches(segment, path, policy.home):
-            return _state(path)
+    path = _touched(segment, policy) if policy.protected_paths else None
+    if path is not None:
+        return _state(path)
     return _verb() if _is_operator_verb(segment) else None
 
 
-def _touches(segment: Segment, path: str, home: str) -> bool:
-    if segment.cwd is not None and _is_below(segment.cwd, path):
-        return True
-    executable = segment.executable
-    if executable is not None and _is_below(executable.real_path, path):
-        return True
-    texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
-    return any(_reaches(text, path, segment.cwd, home) for text in texts)
+def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
+    """Return the first protected path that the segment runs in, is a program of, names or leads to."""
+    texts = [word.value for word in segment.words]
+    texts += [word.value for _, word in segment.assignments]
+    if any(["$" in text and _STATE_VARIABLE.search(text) for text in texts]):
+        return policy.protected_paths[0]
+    places = [place for place in (segment.cwd, segment.executable and segment.executable.real_path) if place]
+    led, globs = _led(texts, segment.cwd, policy)
+    for path in policy.protected_paths:
+        mentioned = any([path in text and _mentions(text, path) for text in texts])
+        below = any([place.startswith(path) and _is_below(place, path) for place in (*places, *led)])
+        if mentioned or below or any(_glob_reaches(glob, path) for glob in globs):
+            return path
+    return None
 
 
-def _reaches(text: str, path: str, cwd: str | None, home: str) -> bool:
-    if _mentions(text, path) or _STATE_VARIABLE.search(text):
-        return True
-    return any(_names(piece, path, cwd, home) for piece in _pieces(text))
+def _led(texts: Iterable[str], cwd: str | None, policy: ExecPolicy) -> tuple[set[str], set[str]]:
+    """Give where the words lead, as absolute paths, and those of them that are globs.
+
+    What stays below a directory with nothing protected below it is left out.
+    """
+    harmless = cwd is None or not (_GLOB_SIGN.search(cwd) or any(_is_below(p, cwd) for p in policy.protected_paths))
+    pieces = {piece for text in texts for piece in _pieces(text)}
+    led, globs = set[str](), set[str]()
+    for piece in pieces:
+        if not piece or (harmless and not _ELSEWHERE.match(piece)):
+            continue
+        full = _absolute(piece, cwd, policy.home)
+        if full is not None:
+            (globs if _GLOB_SIGN.search(piece) else led).add(full)
+    return led | globs, globs
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _pieces(text: str) -> Sequence[str]:
     """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or a short option."""
-    yield text
-    yield from _SEPARATOR.split(text)[1:]
+    pieces = _SEPARATOR.split(text)
+    if len(pieces) > 1:
+        pieces[0] = text
     if text[:1] == "-" and "/" in text:
-        yield text[text.index("/") :]
+        pieces.append(text[text.index("/") :])
+    return pieces
 
 
-def _names(piece: str, path: str, cwd: str | None, home: str) -> bool:
-    if not piece:
-        return False
+def _absolute(piece: str, cwd: str | None, home: str) -> str | None:
     expanded = _HOME_VARIABLE.sub(lambda _: home, piece) if home and piece[0] in "~$" else piece
-    if not expanded.startswith("/") and cwd is None:
-        return False
-    full = posixpath.normpath(posixpath.join(cwd or "/", expanded))
-    return _is_below(full, path) or (not _GLOBS.isdisjoint(piece) and _glob_reaches(full, path))
+    if cwd is None and not expanded.startswith("/"):
+        return None
+    return posixpath.normpath(posixpath.join(cwd or "/", expanded))
 
 
 def _glob_reaches(pattern: str, path: str) -> bool:
     theirs, ours = pattern.split("/"), path.split("/")
     if len(theirs) < len(ours):
         return False
-    return all("{" in their or fnmatchcase(our, their) for their, our in zip(theirs, ours, strict=False))
+    return all(_component_may_be(their, our) for their, our in zip(theirs, ours, strict=False))
+
+
+def _component_may_be(pattern: str, name: str) -> bool:
+    """Tell whether a part of a glob may become this name; one that takes long to read may."""
+    if "{" in pattern or len(pattern) > _LONGEST_GLOB:
+        return True
+    return re.match(translate(pattern), name) is not None  # `fnmatch` would keep 32,768 of them
 
 
 def _is_below(place: str, path: str) -> bool:
@@ -125,6 +152,8 @@ def _is_operator_verb(segment: Segment) -> bool:
     if not segment.words:
         return False
     arguments = segment.argv
+    if _OWN not in "\n".join(arguments) and _OWN not in names(segment):
+        return False
     if _OWN in names(segment) and _asks_verb(arguments[1:]):
         return True
     for index, argument in enumerate(arguments):
@@ -145,7 +174,7 @@ def _carries(segment: Segment) -> bool:
 
 
 def _asks_verb(arguments: tuple[str, ...]) -> bool:
-    verbs = (argument for argument in arguments if argument in OPERATOR_VERBS | _AGENT_VERBS)
+    verbs = (argument for argument in arguments if argument in _ALL_VERBS)
     return next(verbs, "") in OPERATOR_VERBS
 
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from functools import lru_cache
+from typing import Final
 
 from core.model.command import Segment
 from core.shell.programs import MULTI_CALL
 
+_LONGEST: Final = 255  # bytes; no file system knows a longer name
 _VERSION = re.compile(r"[-_.]?\d+(?:\.\d+)*[a-z]?$")
 _TRIPLET = re.compile(r"^[a-z0-9_]+-(?:[a-z0-9]+-)?linux-(?:gnu|musl)[a-z0-9]*-")
 _LOADER = re.compile(r"^ld(?:-linux[-a-z0-9_]*|-musl[-a-z0-9_]*|-[\d.]+)?\.so(?:\.\d+)*$")
 
 
-@lru_cache(maxsize=4096)
 def variants(path: str) -> frozenset[str]:
     """Give the base name, and it without version suffix, `.exe` or compiler triplet."""
-    base = posixpath.basename(path)
+    base = _base(path)
+    # A longer name is no program's; it would fill the memory, and take the expressions long to read.
+    return _variants(base) if len(base) <= _LONGEST else frozenset((base,))
+
+
+@lru_cache(maxsize=4096)
+def _variants(base: str) -> frozenset[str]:
     if _LOADER.fullmatch(base):
         return frozenset((base, "ld.so"))
     plain = _TRIPLET.sub("", base).removesuffix(".exe")
@@ -35,7 +41,11 @@ def names(segment: Segment) -> frozenset[str]:
     executable = segment.executable
     if executable is None:
         return variants(segment.words[0].value)
-    return _names(segment.words[0].value, executable.path, executable.real_path)
+    return _names(_base(segment.words[0].value), _base(executable.path), _base(executable.real_path))
+
+
+def _base(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 @lru_cache(maxsize=4096)

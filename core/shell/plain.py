@@ -25,11 +25,13 @@ _TOKEN: Final = re.compile(
         (?=[ \t\n|&;]|\Z)
       )
     | (?P<end> \Z )
+    | (?P<other> . )
     )
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
 _QUOTED: Final = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+_WORD, _OPERATOR, _REDIRECTION = Kind.WORD, Kind.OPERATOR, Kind.REDIRECTION
 _NOTHING: Final[frozenset[Expansion]] = frozenset()
 _GLOB: Final = frozenset((Expansion.GLOB,))
 _REDIRECTIONS: Final[dict[str, tuple[str, ...]]] = {
@@ -49,21 +51,19 @@ def plain_tokens(text: str) -> tuple[Token, ...] | None:
     if len(text) > MAX_PLAIN:
         return None
     tokens: list[Token] = []
-    match = _TOKEN.match(text)
-    while match is not None:
-        kind = match.lastgroup
-        if kind == "end":
-            return tuple(tokens)
-        start, end = match.span(kind or 0)
-        source = text[start:end]
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        source = match[kind]
+        start, end = match.span(kind)
         if kind == "word":
             tokens.append(_word(source, start, end))
         elif kind == "operator":
-            tokens.append(Token(Kind.OPERATOR, start, end, (source,)))
-        else:
-            tokens.append(Token(Kind.REDIRECTION, start, end, _REDIRECTIONS[source]))
-        match = _TOKEN.match(text, end)
-    return None
+            tokens.append(Token(_OPERATOR, start, end, (source,)))
+        elif kind == "redirection":
+            tokens.append(Token(_REDIRECTION, start, end, _REDIRECTIONS[source]))
+        elif kind == "other":
+            return None
+    return tuple(tokens)
 
 
 def _word(source: str, start: int, end: int) -> Token:
@@ -71,4 +71,4 @@ def _word(source: str, start: int, end: int) -> Token:
     if "'" in source or '"' in source:
         value, bare = _QUOTED.sub(r"\1\2", source), _QUOTED.sub("", source)
     expansions = _GLOB if "*" in bare or "?" in bare else _NOTHING
-    return Token(Kind.WORD, start, end, (), Word(value, source, expansions), "=" in bare)
+    return Token(_WORD, start, end, (), Word(value, source, expansions), "=" in bare)
