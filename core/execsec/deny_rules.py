@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 import re2
@@ -72,16 +73,16 @@ def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
 
 def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
     """Return the first protected path that the segment runs in, is a program of, names or leads to."""
-    texts = [word.value for word in segment.words]
-    texts += [word.value for _, word in segment.assignments]
-    if any(["$" in text and _STATE_VARIABLE.search(text) for text in texts]):
+    texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
+    joined = "\n".join(texts)
+    if "$" in joined and _STATE_VARIABLE.search(joined):
         return policy.protected_paths[0]
-    places = [place for place in (segment.cwd, segment.executable and segment.executable.real_path) if place]
-    led, globs = _led(texts, segment.cwd, policy)
+    places, globs = _led(texts, segment.cwd, policy)
+    places |= {place for place in (segment.cwd, segment.executable and segment.executable.real_path) if place}
     for path in policy.protected_paths:
-        mentioned = any([path in text and _mentions(text, path) for text in texts])
-        below = any([place.startswith(path) and _is_below(place, path) for place in (*places, *led)])
-        if mentioned or below or any(_glob_reaches(glob, path) for glob in globs):
+        if path in joined and any(_mentions(text, path) for text in texts):
+            return path
+        if any([_is_below(place, path) for place in places]) or any(_glob_reaches(glob, path) for glob in globs):
             return path
     return None
 
@@ -92,22 +93,20 @@ def _led(texts: Iterable[str], cwd: str | None, policy: ExecPolicy) -> tuple[set
     What stays below a directory with nothing protected below it is left out.
     """
     harmless = cwd is None or not (_GLOB_SIGN.search(cwd) or any(_is_below(p, cwd) for p in policy.protected_paths))
-    pieces = {piece for text in texts for piece in _pieces(text)}
-    led, globs = set[str](), set[str]()
+    pieces = set(chain.from_iterable(map(_pieces, texts)))
+    places, globs = set[str](), set[str]()
     for piece in pieces:
         if not piece or (harmless and not _ELSEWHERE.match(piece)):
             continue
         full = _absolute(piece, cwd, policy.home)
         if full is not None:
-            (globs if _GLOB_SIGN.search(piece) else led).add(full)
-    return led | globs, globs
+            (globs if _GLOB_SIGN.search(piece) else places).add(full)
+    return places | globs, globs
 
 
 def _pieces(text: str) -> Sequence[str]:
     """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or a short option."""
-    pieces = _SEPARATOR.split(text)
-    if len(pieces) > 1:
-        pieces[0] = text
+    pieces = [text, *_SEPARATOR.split(text)[1:]]
     if text[:1] == "-" and "/" in text:
         pieces.append(text[text.index("/") :])
     return pieces

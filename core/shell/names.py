@@ -10,6 +10,7 @@ from core.model.command import Segment
 from core.shell.programs import MULTI_CALL
 
 _LONGEST: Final = 255  # bytes; no file system knows a longer name
+_KEPT: Final = 2048
 _VERSION = re.compile(r"[-_.]?\d+(?:\.\d+)*[a-z]?$")
 _TRIPLET = re.compile(r"^[a-z0-9_]+-(?:[a-z0-9]+-)?linux-(?:gnu|musl)[a-z0-9]*-")
 _LOADER = re.compile(r"^ld(?:-linux[-a-z0-9_]*|-musl[-a-z0-9_]*|-[\d.]+)?\.so(?:\.\d+)*$")
@@ -17,12 +18,12 @@ _LOADER = re.compile(r"^ld(?:-linux[-a-z0-9_]*|-musl[-a-z0-9_]*|-[\d.]+)?\.so(?:
 
 def variants(path: str) -> frozenset[str]:
     """Give the base name, and it without version suffix, `.exe` or compiler triplet."""
-    base = _base(path)
+    base = path.rpartition("/")[2]
     # A longer name is no program's; it would fill the memory, and take the expressions long to read.
     return _variants(base) if len(base) <= _LONGEST else frozenset((base,))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEPT)
 def _variants(base: str) -> frozenset[str]:
     if _LOADER.fullmatch(base):
         return frozenset((base, "ld.so"))
@@ -41,14 +42,10 @@ def names(segment: Segment) -> frozenset[str]:
     executable = segment.executable
     if executable is None:
         return variants(segment.words[0].value)
-    return _names(_base(segment.words[0].value), _base(executable.path), _base(executable.real_path))
+    return _names(segment.words[0].value, executable.path, executable.real_path)
 
 
-def _base(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEPT)
 def _names(typed: str, path: str, real_path: str) -> frozenset[str]:
     used = variants(typed) | variants(path)
     real = variants(real_path)
