@@ -46,7 +46,8 @@ def safe(text: str, *, secrets: Sequence[str] = (), multiline: bool = False) -> 
 
     Applying it again changes nothing.
     """
-    text = _masked(text, secrets)
+    if secrets:
+        text = _masked(text, secrets)
     if _PLAIN.fullmatch(text):
         return text
     out: list[str] = []

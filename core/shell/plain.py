@@ -20,6 +20,7 @@ _TOKEN: Final = re.compile(
     (?:
       (?P<redirection> (?:2>&1|1?>&2|&>/dev/null|[12]?>/dev/null|</dev/null) (?=[ \t\n|&;]|\Z) )
     | (?P<operator> &&|\|\||\|(?!&)|;(?![;&])|&(?!>)|\n )
+    | (?P<bare> [A-Za-z0-9_./:@%+,=^*?-]++ (?=[ \t\n|&;]|\Z) )
     | (?P<word>
         (?: [A-Za-z0-9_./:@%+,=^*?-]++ | '[^']*+' | "[^"$`\\]*+" | (?<=[A-Za-z0-9^])~ | \{\} )++
         (?=[ \t\n|&;]|\Z)
@@ -55,8 +56,11 @@ def plain_tokens(text: str) -> tuple[Token, ...] | None:
         kind = match.lastgroup or ""
         source = match[kind]
         start, end = match.span(kind)
-        if kind == "word":
-            tokens.append(_word(source, start, end))
+        if kind == "bare":
+            glob = _GLOB if "*" in source or "?" in source else _NOTHING
+            tokens.append(Token(_WORD, start, end, (), Word(source, source, glob), "=" in source))
+        elif kind == "word":
+            tokens.append(_quoted(source, start, end))
         elif kind == "operator":
             tokens.append(Token(_OPERATOR, start, end, (source,)))
         elif kind == "redirection":
@@ -66,9 +70,7 @@ def plain_tokens(text: str) -> tuple[Token, ...] | None:
     return tuple(tokens)
 
 
-def _word(source: str, start: int, end: int) -> Token:
-    value = bare = source
-    if "'" in source or '"' in source:
-        value, bare = _QUOTED.sub(r"\1\2", source), _QUOTED.sub("", source)
+def _quoted(source: str, start: int, end: int) -> Token:
+    value, bare = _QUOTED.sub(r"\1\2", source), _QUOTED.sub("", source)
     expansions = _GLOB if "*" in bare or "?" in bare else _NOTHING
     return Token(_WORD, start, end, (), Word(value, source, expansions), "=" in bare)
