@@ -34,12 +34,14 @@ _ALL_VERBS: Final = OPERATOR_VERBS | _AGENT_VERBS
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
 _HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
+_CACHE: Final = 1024
 _SEPARATOR: Final = re.compile(r"[=:@,]")
 _GLOB_SIGN: Final = re.compile(r"[*?\[{]")
+# Such a piece may be in what is searched: behind a separator, in a short option, or anywhere for `..`.
+_LEADS_AWAY: Final = re.compile(r"(?:^|[=:@,])[/~$]|^-.*/|\.\.", re.MULTILINE)
 _LONGEST_GLOB: Final = 255
 # Begins a path that is not simply below where the command runs, or may climb out of there.
 _ELSEWHERE: Final = re.compile(r"[/~$]|.*\.\.", re.DOTALL)
-_CACHE = 1024
 
 
 def denied(facts: CommandFacts, policy: ExecPolicy) -> Decision | None:
@@ -77,7 +79,7 @@ def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
     joined = "\n".join(texts)
     if "$" in joined and _STATE_VARIABLE.search(joined):
         return policy.protected_paths[0]
-    places, globs = _led(texts, segment.cwd, policy)
+    places, globs = _led(texts, joined, segment.cwd, policy)
     places |= {place for place in (segment.cwd, segment.executable and segment.executable.real_path) if place}
     for path in policy.protected_paths:
         if path in joined and any(_mentions(text, path) for text in texts):
@@ -87,12 +89,16 @@ def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
     return None
 
 
-def _led(texts: Iterable[str], cwd: str | None, policy: ExecPolicy) -> tuple[set[str], set[str]]:
+def _led(
+    texts: Iterable[str], joined: str, cwd: str | None, policy: ExecPolicy
+) -> tuple[set[str], set[str]]:
     """Give where the words lead, as absolute paths, and those of them that are globs.
 
     What stays below a directory with nothing protected below it is left out.
     """
-    harmless = cwd is None or not (_GLOB_SIGN.search(cwd) or any(_is_below(p, cwd) for p in policy.protected_paths))
+    harmless = cwd is None or not _may_hold(cwd, policy.protected_paths)
+    if harmless and not _LEADS_AWAY.search(joined):
+        return set(), set()
     pieces = set(chain.from_iterable(map(_pieces, texts)))
     places, globs = set[str](), set[str]()
     for piece in pieces:
@@ -102,6 +108,12 @@ def _led(texts: Iterable[str], cwd: str | None, policy: ExecPolicy) -> tuple[set
         if full is not None:
             (globs if _GLOB_SIGN.search(piece) else places).add(full)
     return places | globs, globs
+
+
+@lru_cache(maxsize=_CACHE)
+def _may_hold(directory: str, protected: tuple[str, ...]) -> bool:
+    """Tell whether something protected may lie below a directory; one with signs of globs may mislead."""
+    return _GLOB_SIGN.search(directory) is not None or any(_is_below(path, directory) for path in protected)
 
 
 def _pieces(text: str) -> Sequence[str]:
