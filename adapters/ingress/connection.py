@@ -6,7 +6,7 @@ import asyncio
 import logging
 import pwd
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from adapters.ingress.jsonrpc import (
     encode_error,
     encode_notification,
     encode_result,
+    is_large,
     line_too_long,
 )
 from adapters.ingress.operator_methods import OPERATOR_METHODS, OperatorCall
@@ -33,7 +34,8 @@ log = logging.getLogger(__name__)
 HELLO_DEADLINE_S = 15.0
 UNREAD_LIMIT = 32 * 1024 * 1024
 CALLS_LIMIT = 64
-_CHUNK = 64 * 1024
+VALUES_LIMIT = 5_000  # of an agent's call, as many as the longest command has words, and some
+_CHUNK = 16 * 1024
 _GOODBYE_S = 2.0
 
 Answer = Callable[[Call], Awaitable[Any]]
@@ -53,6 +55,7 @@ class Service:
     hello_deadline_s: float = HELLO_DEADLINE_S
     unread_limit: int = UNREAD_LIMIT
     calls_limit: int = CALLS_LIMIT
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)  # one large line at a time, whoever sent it
 
 
 class Connection:
@@ -111,9 +114,10 @@ class Connection:
 
     async def _take(self, line: bytes | None) -> None:
         try:
-            call = decode(_whole(line))
+            call = await self._decoded(_whole(line))
         except RpcError as error:
             self._send(encode_error(error))
+            await asyncio.sleep(0)  # a chunk may hold thousands of such lines
             return
         if self._answer is None:
             await self._greet(call)
@@ -121,6 +125,12 @@ class Connection:
             self._refuse(call, RpcError(Code.BUSY, f"{len(self._tasks)} calls are in flight; wait for one"))
         else:
             self._own(self._reply(call, self._answer), f"call {call.method} {call.id}")
+
+    async def _decoded(self, line: bytes) -> Call:
+        if not is_large(line):
+            return decode(line)
+        async with self._service.reading:
+            return await asyncio.to_thread(decode, line)
 
     async def _greet(self, call: Call) -> None:
         try:
@@ -162,6 +172,9 @@ class Connection:
         method = AGENT_METHODS.get(call.method)
         if method is None:
             raise _no_such_method(call, OPERATOR_METHODS, "operator only")
+        if call.values > VALUES_LIMIT:
+            message = f"the call holds {call.values} values and may hold {VALUES_LIMIT}; send less at once"
+            raise RpcError(Code.INVALID_PARAMS, message, field="params")
         context = AgentCall(agent, self._peer, self._service.desk, call.id, self._notify)
         return await method(context, call.params)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import json.scanner
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -11,6 +13,9 @@ from typing import Any, NoReturn
 
 LINE_LIMIT = 1024 * 1024
 DEPTH_LIMIT = 64
+# What is read at once: more would keep everybody else waiting, as nothing interrupts the reader written in C.
+_AT_ONCE = 64 * 1024
+_VALUES_AT_ONCE = 2_000
 
 
 class Code(IntEnum):
@@ -48,24 +53,33 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call; `params` are named, JSON-RPC's positional form is refused."""
+    """One call; `params` are named, JSON-RPC's positional form is refused.
+
+    `values` counts all JSON values in it.
+    """
 
     id: CallId
     method: str
     params: Mapping[str, Any]
+    values: int = 0
+
+
+def is_large(line: bytes) -> bool:
+    """Tell whether reading a line may take milliseconds, so that it belongs in a thread."""
+    return len(line) > _AT_ONCE or sum(map(line.count, (b",", b"[", b"{"))) > _VALUES_AT_ONCE
 
 
 def decode(line: bytes) -> Call:
-    """Read one call; raises RpcError."""
-    value = _parse(line)
+    """Read one call; raises RpcError. What is large is read in steps between which other threads run."""
+    value, values = _parse(line)
     if isinstance(value, list):
         raise RpcError(Code.INVALID_REQUEST, "batches are not supported; send one object a line")
     if not isinstance(value, dict):
         raise RpcError(Code.INVALID_REQUEST, "a call is a JSON object")
-    return _call(value)
+    return _call(value, values)
 
 
-def _call(value: dict[str, Any]) -> Call:
+def _call(value: dict[str, Any], values: int) -> Call:
     call_id = value.get("id")
     if isinstance(call_id, bool) or not isinstance(call_id, str | int):
         raise RpcError(Code.INVALID_REQUEST, "id must be a string or an integer", field="id")
@@ -82,13 +96,23 @@ def _call(value: dict[str, Any]) -> Call:
         refuse("params must be an object with named parameters", "params")
     for key in value.keys() - {"jsonrpc", "id", "method", "params"}:
         refuse(f"{key} is not a member of a call", key)
-    return Call(call_id, method, params)
+    return Call(call_id, method, params, values)
 
 
-def _parse(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
+class _InSteps(json.JSONDecoder):
+    """Reads with the scanner of the standard library that is written in Python."""
+
+    def __init__(self, **hooks: Any) -> None:
+        super().__init__(**hooks)
+        self.parse_array = json.decoder.JSONArray
+        self.scan_once = json.scanner.py_make_scanner(self)
+
+
+def _parse(line: bytes) -> tuple[Any, int]:
     try:
         value = json.loads(
             line.decode("utf-8"),
+            cls=_InSteps if is_large(line) else json.JSONDecoder,
             object_pairs_hook=_object,
             parse_constant=_no_constant,
             parse_float=_finite,
@@ -97,8 +121,7 @@ def _parse(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
         raise _too_deep() from None
     except ValueError as error:
         raise RpcError(Code.PARSE, f"the line is not acceptable JSON: {_why(error)}") from None
-    _check_tree(value)
-    return value
+    return value, _check_tree(value)
 
 
 def _why(error: ValueError) -> str:
@@ -113,8 +136,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) == len(pairs):
         return value
-    keys = [key for key, _ in pairs]
-    twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+    counted = Counter(key for key, _ in pairs)
+    twice = next(key for key, count in counted.items() if count > 1)
     raise ValueError(f"the key {twice!r} is given twice")
 
 
@@ -129,12 +152,14 @@ def _finite(text: str) -> float:
     raise ValueError(f"the number {text[:40]} is out of range")
 
 
-def _check_tree(root: Any) -> None:  # noqa: ANN401 - any JSON value
-    level = [root]
+def _check_tree(root: Any) -> int:  # noqa: ANN401 - any JSON value
+    """Count the values; raises RpcError where one is no text, or too deep."""
+    level, values = [root], 0
     for _ in range(DEPTH_LIMIT):
+        values += len(level)
         level = [child for value in level for child in _children(value)]
         if not level:
-            return
+            return values
     raise _too_deep()
 
 
@@ -195,25 +220,24 @@ class LineReader:
     def feed(self, data: bytes) -> list[bytes | None]:
         """Take bytes and return the lines that they end; None once for each line that is too long."""
         *ended, rest = data.split(b"\n")
-        lines = [line for part in ended for line in self._end(part)]
-        lines.extend(self._keep(rest))
+        lines: list[bytes | None] = []
+        for part in ended:
+            self._keep(part, lines)
+            if not self._skipping:
+                lines.append(bytes(self._kept))
+            self._kept.clear()
+            self._skipping = False
+        self._keep(rest, lines)
         return lines
 
-    def _end(self, part: bytes) -> Iterator[bytes | None]:
-        yield from self._keep(part)
-        if not self._skipping:
-            yield bytes(self._kept)
-        self._kept.clear()
-        self._skipping = False
-
-    def _keep(self, part: bytes) -> Iterator[None]:
+    def _keep(self, part: bytes, lines: list[bytes | None]) -> None:
         if self._skipping:
             return
         self._kept += part
         if len(self._kept) > self._limit:
             self._kept.clear()
             self._skipping = True
-            yield None
+            lines.append(None)
 
 
 def line_too_long(limit: int = LINE_LIMIT) -> RpcError:

@@ -40,6 +40,13 @@ def _variable(name: str) -> str:
     return _no_nul(name)
 
 
+def _not_huge(env: dict[str, str]) -> dict[str, str]:
+    size = sum(len(name) + len(value) for name, value in env.items())
+    if size > LONGEST_ENV:
+        raise ValueError(f"has {size} characters and may have {LONGEST_ENV}; put long values into a file")
+    return env
+
+
 def _base64(text: str) -> str:
     try:
         base64.b64decode(text, validate=True)
@@ -48,6 +55,7 @@ def _base64(text: str) -> str:
     return text
 
 
+LONGEST_ENV = 128 * 1024  # as long as a single string may be that Linux hands to a program
 Text = Annotated[str, AfterValidator(_no_nul)]
 NonEmpty = Annotated[Text, Field(min_length=1)]
 Directory = Annotated[Text, AfterValidator(_absolute)]
@@ -120,7 +128,9 @@ class CommandParams(SessionParams):
     argv: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = None
     cwd: Directory | None = None
     cwd_preferred: bool = False
-    env: dict[Variable, Text] = Field(default_factory=dict)
+    env: Annotated[dict[Variable, Text], Field(max_length=1_000), AfterValidator(_not_huge)] = Field(
+        default_factory=dict
+    )
     stdin: Base64 | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=WEEK_S)] | None = None
     elevated: Literal["on", "ask", "full", "off"] | None = None
