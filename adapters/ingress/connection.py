@@ -12,6 +12,7 @@ from typing import Any
 
 from adapters.ingress.agent_methods import AGENT_METHODS, AgentCall
 from adapters.ingress.jsonrpc import (
+    VALUES_LIMIT,
     Call,
     Code,
     LineReader,
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 HELLO_DEADLINE_S = 15.0
 UNREAD_LIMIT = 32 * 1024 * 1024
 CALLS_LIMIT = 64
-VALUES_LIMIT = 5_000  # of an agent's call, as many as the longest command has words, and some
+OPERATOR_VALUES_LIMIT = 200_000  # documents of theirs may hold thousands of entries
 _CHUNK = 16 * 1024
 _GOODBYE_S = 2.0
 
@@ -74,6 +75,7 @@ class Connection:
         self._peer = peer
         self._lines = LineReader()
         self._answer: Answer | None = None
+        self._most_values = VALUES_LIMIT
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: asyncio.Task[None] | None = None
 
@@ -130,7 +132,7 @@ class Connection:
         if not is_large(line):
             return decode(line)
         async with self._service.reading:
-            return await asyncio.to_thread(decode, line)
+            return await asyncio.to_thread(decode, line, self._most_values)
 
     async def _greet(self, call: Call) -> None:
         try:
@@ -155,6 +157,7 @@ class Connection:
     def _admit_operator(self, token: str) -> Answer:
         if not self._service.gatekeeper.operator(token):
             raise RpcError(Code.UNAUTHENTICATED, "this is not the operator's token", field="token")
+        self._most_values = OPERATOR_VALUES_LIMIT
         reviewer = Reviewer("cli", str(self._peer.uid), _login_name(self._peer.uid))
         return partial(self._answer_operator, reviewer)
 
@@ -172,9 +175,6 @@ class Connection:
         method = AGENT_METHODS.get(call.method)
         if method is None:
             raise _no_such_method(call, OPERATOR_METHODS, "operator only")
-        if call.values > VALUES_LIMIT:
-            message = f"the call holds {call.values} values and may hold {VALUES_LIMIT}; send less at once"
-            raise RpcError(Code.INVALID_PARAMS, message, field="params")
         context = AgentCall(agent, self._peer, self._service.desk, call.id, self._notify)
         return await method(context, call.params)
 

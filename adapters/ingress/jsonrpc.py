@@ -6,16 +6,20 @@ import json
 import json.scanner
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeAlias
 
 LINE_LIMIT = 1024 * 1024
 DEPTH_LIMIT = 64
+VALUES_LIMIT = 5_000  # in one line; the longest command has 4,096 words
 # What is read at once: more would keep everybody else waiting, as nothing interrupts the reader written in C.
 _AT_ONCE = 64 * 1024
 _VALUES_AT_ONCE = 2_000
+
+_Scan: TypeAlias = Callable[[str, int], tuple[Any, int]]
 
 
 class Code(IntEnum):
@@ -53,15 +57,11 @@ class RpcError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call; `params` are named, JSON-RPC's positional form is refused.
-
-    `values` counts all JSON values in it.
-    """
+    """One call; `params` are named, JSON-RPC's positional form is refused."""
 
     id: CallId
     method: str
     params: Mapping[str, Any]
-    values: int = 0
 
 
 def is_large(line: bytes) -> bool:
@@ -69,17 +69,17 @@ def is_large(line: bytes) -> bool:
     return len(line) > _AT_ONCE or sum(map(line.count, (b",", b"[", b"{"))) > _VALUES_AT_ONCE
 
 
-def decode(line: bytes) -> Call:
+def decode(line: bytes, most_values: int = VALUES_LIMIT) -> Call:
     """Read one call; raises RpcError. What is large is read in steps between which other threads run."""
-    value, values = _parse(line)
+    value = _parse(line, most_values)
     if isinstance(value, list):
         raise RpcError(Code.INVALID_REQUEST, "batches are not supported; send one object a line")
     if not isinstance(value, dict):
         raise RpcError(Code.INVALID_REQUEST, "a call is a JSON object")
-    return _call(value, values)
+    return _call(value)
 
 
-def _call(value: dict[str, Any], values: int) -> Call:
+def _call(value: dict[str, Any]) -> Call:
     call_id = value.get("id")
     if isinstance(call_id, bool) or not isinstance(call_id, str | int):
         raise RpcError(Code.INVALID_REQUEST, "id must be a string or an integer", field="id")
@@ -96,23 +96,36 @@ def _call(value: dict[str, Any], values: int) -> Call:
         refuse("params must be an object with named parameters", "params")
     for key in value.keys() - {"jsonrpc", "id", "method", "params"}:
         refuse(f"{key} is not a member of a call", key)
-    return Call(call_id, method, params, values)
+    return Call(call_id, method, params)
 
 
 class _InSteps(json.JSONDecoder):
-    """Reads with the scanner of the standard library that is written in Python."""
+    """Reads with the scanner of the standard library that is written in Python, up to so many values."""
 
-    def __init__(self, **hooks: Any) -> None:
+    def __init__(self, most_values: int, **hooks: Any) -> None:
         super().__init__(**hooks)
-        self.parse_array = json.decoder.JSONArray
+        self._most = self._left = most_values
+        whole_object, whole_array = self.parse_object, self.parse_array
+        self.parse_object = lambda at, strict, scan, *more: whole_object(at, strict, self._counted(scan), *more)
+        self.parse_array = lambda at, scan: whole_array(at, self._counted(scan))
         self.scan_once = json.scanner.py_make_scanner(self)
 
+    def _counted(self, scan: _Scan) -> _Scan:
+        def counting(text: str, at: int) -> tuple[Any, int]:
+            self._left -= 1
+            if self._left < 0:
+                raise ValueError(f"it holds more than {self._most} values; send less at once")
+            return scan(text, at)
 
-def _parse(line: bytes) -> tuple[Any, int]:
+        return counting
+
+
+def _parse(line: bytes, most_values: int) -> Any:  # noqa: ANN401 - any JSON value
+    bounded = {"cls": partial(_InSteps, most_values)} if is_large(line) else {}
     try:
         value = json.loads(
             line.decode("utf-8"),
-            cls=_InSteps if is_large(line) else json.JSONDecoder,
+            **bounded,
             object_pairs_hook=_object,
             parse_constant=_no_constant,
             parse_float=_finite,
@@ -121,7 +134,8 @@ def _parse(line: bytes) -> tuple[Any, int]:
         raise _too_deep() from None
     except ValueError as error:
         raise RpcError(Code.PARSE, f"the line is not acceptable JSON: {_why(error)}") from None
-    return value, _check_tree(value)
+    _check_tree(value)
+    return value
 
 
 def _why(error: ValueError) -> str:
@@ -152,14 +166,12 @@ def _finite(text: str) -> float:
     raise ValueError(f"the number {text[:40]} is out of range")
 
 
-def _check_tree(root: Any) -> int:  # noqa: ANN401 - any JSON value
-    """Count the values; raises RpcError where one is no text, or too deep."""
-    level, values = [root], 0
+def _check_tree(root: Any) -> None:  # noqa: ANN401 - any JSON value
+    level = [root]
     for _ in range(DEPTH_LIMIT):
-        values += len(level)
         level = [child for value in level for child in _children(value)]
         if not level:
-            return values
+            return
     raise _too_deep()
 
 

@@ -39,6 +39,7 @@ _SEPARATOR: Final = re.compile(r"[=:@,]")
 _GLOB_SIGN: Final = re.compile(r"[*?\[{]")
 # Such a piece may be in what is searched: behind a separator, in a short option, or anywhere for `..`.
 _LEADS_AWAY: Final = re.compile(r"(?:^|[=:@,])[/~$]|^-.*/|\.\.", re.MULTILINE)
+_BLANK: Final = re.compile(r"\s")
 _LONGEST_GLOB: Final = 255
 # Begins a path that is not simply below where the command runs, or may climb out of there.
 _ELSEWHERE: Final = re.compile(r"[/~$]|.*\.\.", re.DOTALL)
@@ -52,7 +53,7 @@ def denied(facts: CommandFacts, policy: ExecPolicy) -> Decision | None:
         decision = _protects_itself(segment, policy)
         if decision:
             return decision
-    return next((d for d in (_by_operator(facts, pattern) for pattern in policy.deny) if d), None)
+    return _by_operator(facts, policy.deny) if policy.deny else None
 
 
 def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
@@ -189,19 +190,38 @@ def _asks_verb(arguments: tuple[str, ...]) -> bool:
     return next(verbs, "") in OPERATOR_VERBS
 
 
-def _by_operator(facts: CommandFacts, pattern: DenyPattern) -> Decision | None:
-    glob = _glob(pattern.pattern)
-    texts = spellings(facts)
-    plain_name = not re.search(r"\s", pattern.pattern)
-    hit = any(glob.fullmatch(text) for text in texts) or (
-        plain_name and any(glob.fullmatch(text) for each in facts.segments for text in _all_programs(each))
+def _by_operator(facts: CommandFacts, patterns: tuple[DenyPattern, ...]) -> Decision | None:
+    programs = {text for segment in facts.segments for text in _all_programs(segment)}
+    texts = {facts.canonical, facts.text}.union(*map(_wrapped_forms, facts.segments))
+    carried = ["\0".join(segment.argv[1:]) for segment in facts.segments if _carries_words(segment)]
+    hits = (
+        each
+        for each in patterns
+        if any(map(_glob(each.pattern).fullmatch, texts))
+        or any(map(_tail(each.pattern).fullmatch, carried))
+        or (not _BLANK.search(each.pattern) and any(map(_glob(each.pattern).fullmatch, programs)))
+        or any(_denies_by_name(each.pattern, segment) for segment in facts.segments)
     )
-    return _operator(pattern) if hit else None
+    return next(map(_operator, hits), None)
 
 
-def spellings(facts: CommandFacts) -> set[str]:
-    """Give every text that names the command, or a part of it: as asked, canonical, and by each name."""
-    return {facts.canonical, facts.text}.union(*(_forms(segment) for segment in facts.segments))
+def _denies_by_name(pattern: str, segment: Segment) -> bool:
+    """Tell whether a pattern matches the command by any name; of carriers every word counts as one."""
+    glob, begins = _glob(pattern), _GLOB_SIGN.split(pattern, maxsplit=1)[0]
+    forms = (form for form in _forms(segment, begins) if form.startswith(begins))
+    return any(map(glob.fullmatch, forms))
+
+
+def spellings(facts: CommandFacts) -> Iterator[str]:
+    """Give every text that names the command, or a part of it: as asked, canonical, and by each name.
+
+    Of a long command these are many times as long as itself, so they are given one by one.
+    """
+    yield from (facts.canonical, facts.text)
+    for segment in facts.segments:
+        yield from _wrapped_forms(segment)
+        yield from _forms(segment)
+        yield from _carried_parts(segment)
 
 
 def _programs(segment: Segment) -> Iterator[str]:
@@ -227,23 +247,35 @@ def _names_of(executable: Executable | None) -> Iterator[str]:
         yield from variants(executable.path) | variants(executable.real_path)
 
 
-def _forms(segment: Segment) -> Iterator[str]:
-    """Give the command as text: each name of the program, arguments quoted and plain, carried parts too."""
-    if not segment.words:
-        return
-    yield from _wrapped_forms(segment)
-    arguments = segment.argv[1:]
-    for name in dict.fromkeys([*_programs(segment)]):
-        yield f"{name} {' '.join(arguments)}".strip()
-        yield f"{name} {render.words(segment.words[1:])}".strip()
-    if _carries(segment):
+def _forms(segment: Segment, begins: str = "") -> Iterator[str]:
+    """Give the command as text: each name of the program, arguments quoted and plain.
+
+    Names with which no text can begin as it must are left out.
+    """
+    plain, quoted = " ".join(segment.argv[1:]), render.words(segment.words[1:])
+    for name in dict.fromkeys(_programs(segment)):
+        shown = name.lstrip()
+        if not shown.startswith(begins[: len(shown)]):
+            continue
+        yield f"{name} {plain}".strip()
+        if quoted != plain:
+            yield f"{name} {quoted}".strip()
+
+
+def _carried_parts(segment: Segment) -> Iterator[str]:
+    """Give what a carrier may run: its arguments, from each of them to the last."""
+    if _carries_words(segment):
         for start in range(1, len(segment.argv)):
             yield " ".join(segment.argv[start:])
 
 
+def _carries_words(segment: Segment) -> bool:
+    return len(segment.words) > 1 and _carries(segment)
+
+
 def _wrapped_forms(segment: Segment) -> Iterator[str]:
     """Give the command with each wrapper before it, by each name, and what the wrapper itself was given."""
-    behind = list(segment.argv)
+    behind = list(segment.argv) if segment.wrappers else []
     for wrapper in reversed(segment.wrappers):
         own = [word.value for word in wrapper.words]
         for name in dict.fromkeys((own[0], *_names_of(wrapper.executable))):
@@ -270,5 +302,14 @@ def _operator(pattern: DenyPattern) -> Decision:
 @lru_cache(maxsize=_CACHE)
 def _glob(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
     """Compile a text pattern: `*` is any run, blanks and slashes too; `?` is one character."""
-    pieces = ({"*": ".*", "?": "."}.get(char) or re2.escape(char) for char in pattern)
-    return re2.compile("(?s)" + "".join(pieces))
+    return re2.compile("(?s)" + _translated(pattern))
+
+
+@lru_cache(maxsize=_CACHE)
+def _tail(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
+    """Compile a text pattern for the end of a list of words, with a NUL between each two of them."""
+    return re2.compile("(?s)(?:.*\\x00)?(?:" + _translated(pattern).replace("\\ ", "[ \\x00]") + ")")
+
+
+def _translated(pattern: str) -> str:
+    return "".join({"*": ".*", "?": "."}.get(char) or re2.escape(char) for char in pattern)
