@@ -15,6 +15,7 @@ from pathlib import Path
 from bot.config import Overrides, load
 from bot.home import Home, prepare
 from bot.tasks import owned
+from bot.turns import take_turns
 from bot.wiring import assemble
 from tests.benchmarks.figures import Figure
 from tests.benchmarks.hostile_lines import PROGRAM
@@ -96,6 +97,7 @@ async def _daemon() -> AsyncIterator[tuple[str, str]]:
         home: Home = prepare(root / "home")
         async with AsyncExitStack() as stack:
             ready = await assemble(stack, loaded, lambda: loaded, home, home.socket)
+            take_turns()
             yield str(ready.socket), home.agent_token("main").read_text().strip()
 
 
