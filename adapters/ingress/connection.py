@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 HELLO_DEADLINE_S = 15.0
 UNREAD_LIMIT = 32 * 1024 * 1024
 CALLS_LIMIT = 64
-OPERATOR_VALUES_LIMIT = 200_000  # documents of theirs may hold thousands of entries
+OPERATOR_VALUES_LIMIT = 50_000  # documents of theirs may hold thousands of entries
 _CHUNK = 16 * 1024
 _GOODBYE_S = 2.0
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import json.scanner
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
-from typing import Any, NoReturn, TypeAlias
+from itertools import islice
+from typing import Any, NoReturn
 
 LINE_LIMIT = 1024 * 1024
 DEPTH_LIMIT = 64
@@ -19,7 +19,10 @@ VALUES_LIMIT = 5_000  # in one line; the longest command has 4,096 words
 _AT_ONCE = 64 * 1024
 _VALUES_AT_ONCE = 2_000
 
-_Scan: TypeAlias = Callable[[str, int], tuple[Any, int]]
+_SIGN = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"?|[,\[{]', re.DOTALL
+)  # a string as a whole, or what separates values
+_SEPARATORS = frozenset(",[{")
 
 
 class Code(IntEnum):
@@ -70,7 +73,7 @@ def is_large(line: bytes) -> bool:
 
 
 def decode(line: bytes, most_values: int = VALUES_LIMIT) -> Call:
-    """Read one call; raises RpcError. What is large is read in steps between which other threads run."""
+    """Read one call; raises RpcError, also for a large one with more than `most_values`."""
     value = _parse(line, most_values)
     if isinstance(value, list):
         raise RpcError(Code.INVALID_REQUEST, "batches are not supported; send one object a line")
@@ -99,37 +102,19 @@ def _call(value: dict[str, Any]) -> Call:
     return Call(call_id, method, params)
 
 
-class _InSteps(json.JSONDecoder):
-    """Reads with the scanner of the standard library that is written in Python, up to so many values."""
-
-    def __init__(self, most_values: int, **hooks: Any) -> None:
-        super().__init__(**hooks)
-        self._most = self._left = most_values
-        whole_object, whole_array = self.parse_object, self.parse_array
-        self.parse_object = lambda at, strict, scan, *more: whole_object(at, strict, self._counted(scan), *more)
-        self.parse_array = lambda at, scan: whole_array(at, self._counted(scan))
-        self.scan_once = json.scanner.py_make_scanner(self)
-
-    def _counted(self, scan: _Scan) -> _Scan:
-        def counting(text: str, at: int) -> tuple[Any, int]:
-            self._left -= 1
-            if self._left < 0:
-                raise ValueError(f"it holds more than {self._most} values; send less at once")
-            return scan(text, at)
-
-        return counting
+def _bound(text: str, most_values: int) -> None:
+    """Raise ValueError for too many values, before any of them is made: they are made all in one go."""
+    separators = (found for found in _SIGN.finditer(text) if found[0] in _SEPARATORS)
+    if next(islice(separators, most_values, None), None) is not None:
+        raise ValueError(f"it holds more than {most_values} values; send less at once")
 
 
 def _parse(line: bytes, most_values: int) -> Any:  # noqa: ANN401 - any JSON value
-    bounded = {"cls": partial(_InSteps, most_values)} if is_large(line) else {}
     try:
-        value = json.loads(
-            line.decode("utf-8"),
-            **bounded,
-            object_pairs_hook=_object,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-        )
+        text = line.decode("utf-8")
+        if is_large(line):
+            _bound(text, most_values)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:

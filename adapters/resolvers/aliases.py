@@ -15,10 +15,7 @@ def aliases(place: str, found: str, real: str) -> tuple[str, ...]:
     given = (place,) if place not in (found, real) and posixpath.normpath(place) == place else ()
     both = (found,) if found == real else (found, real)
     through = [
-        link + path[len(target) :]
-        for link, target in _links()
-        for path in both
-        if path.startswith(target)
+        link + path[len(target) :] for link, target in _links() for path in both if path.startswith(target)
     ]
     return tuple(dict.fromkeys((*given, *(path for path in through if path not in both))))
 

@@ -59,7 +59,9 @@ class FilesystemResolver:
 
     def _look(self, name: str, place: str) -> Executable | None:
         try:
-            return self._found(name, place) if os.access(place, os.F_OK) else None  # a miss costs no exception
+            return (
+                self._found(name, place) if os.access(place, os.F_OK) else None
+            )  # a miss costs no exception
         except (OSError, ValueError):
             return None
 

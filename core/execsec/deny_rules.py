@@ -85,14 +85,14 @@ def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
     for path in policy.protected_paths:
         if path in joined and any(_mentions(text, path) for text in texts):
             return path
-        if any([_is_below(place, path) for place in places]) or any(_glob_reaches(glob, path) for glob in globs):
+        if any(_is_below(place, path) for place in places) or any(
+            _glob_reaches(glob, path) for glob in globs
+        ):
             return path
     return None
 
 
-def _led(
-    texts: Iterable[str], joined: str, cwd: str | None, policy: ExecPolicy
-) -> tuple[set[str], set[str]]:
+def _led(texts: Iterable[str], joined: str, cwd: str | None, policy: ExecPolicy) -> tuple[set[str], set[str]]:
     """Give where the words lead, as absolute paths, and those of them that are globs.
 
     What stays below a directory with nothing protected below it is left out.

@@ -147,7 +147,7 @@ class Segment:
     @property
     def literal(self) -> bool:
         """Whether every word is literal."""
-        return not any([word.expansions for word in self.words])
+        return not any(word.expansions for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How long hostile calls keep the daemon's event loop from everybody else: the daemon itself, in this process."""
+"""How long hostile calls keep the event loop from everybody else, of a daemon in this process."""
 
 from __future__ import annotations
 
@@ -73,12 +73,18 @@ def measure() -> list[Figure]:
     ]
 
 
-async def measured() -> list[Case]:
-    """Send every case to a daemon in this event loop, from a process of its own."""
+async def measured(only: str = "") -> list[Case]:
+    """Send every case with `only` in its name to a daemon in this event loop, from a process of its own."""
     ticker = Ticker()
     async with _daemon() as (socket, token), owned(ticker.run(), "ticker"):
         agent = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.benchmarks.hostile_client", socket, token, stdout=asyncio.subprocess.PIPE
+            sys.executable,
+            "-m",
+            "tests.benchmarks.hostile_client",
+            socket,
+            token,
+            only,
+            stdout=asyncio.subprocess.PIPE,
         )
         out, _ = await agent.communicate()
     rows = [json.loads(line) for line in out.splitlines()]
@@ -107,11 +113,13 @@ def _config(root: Path) -> dict[str, object]:
     ]
     return {
         "sandboxing": {"workspaceRoot": str(root / "workspaces")},
-        "tools": {"exec": {"security": "allowlist", "ask": "on-miss", "allowlist": entries, "deny": ["*nothing*"]}},
+        "tools": {
+            "exec": {"security": "allowlist", "ask": "on-miss", "allowlist": entries, "deny": ["*nothing*"]}
+        },
         "approvals": {"exec": {"maxOpen": 100_000, "maxPerMinute": 100_000}},
     }
 
 
 if __name__ == "__main__":
-    for each in sorted(asyncio.run(measured()), key=lambda case: case.stall_ms):
+    for each in sorted(asyncio.run(measured(" ".join(sys.argv[1:]))), key=lambda case: case.stall_ms):
         print(f"{each.stall_ms:8.1f} ms stall {each.took_ms:9.1f} ms  {each.name:55} {each.answer[:70]}")

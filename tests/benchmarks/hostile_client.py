@@ -15,8 +15,8 @@ AT_ONCE = 6
 
 def main() -> None:
     """Print a row of JSON for each case: its name, and from when to when it was on its way."""
-    path, token = sys.argv[1], sys.argv[2]
-    cases = list(calls())
+    path, token, only = sys.argv[1], sys.argv[2], " ".join(sys.argv[3:])
+    cases = [(name, line) for name, line in calls() if only in name]
     for name, line in cases:
         _case(path, token, name, [line])
     dear = [line for name, line in cases if "KiB" in name or "4,000" in name or "64 commands" in name]

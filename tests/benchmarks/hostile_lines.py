@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -47,9 +46,12 @@ LINES: Mapping[str, str] = {
     "our own path 2,000 times": "rg " + "/root/.saysoX " * 4000,
     "an interpreter with 4,000 options": "python3 " + "-x " * 4000,
     "a package manager with 4,000 words": "npm " + "zz " * 4000,
-    "4,000 options that are abbreviated": "sort " + "--compr" * 1 + " --zzz" * 4000,
+    "4,000 options that are abbreviated": "sort --compr" + " --zzz" * 4000,
+    "a carrier of 4,000 different words": "xargs " + " ".join(f"w{number:x}" for number in range(4000)),
     "letters beyond ASCII, and a control character": "é" * 60_000 + "\x01",
     "64 KiB of letters beyond ASCII": "rg " + "é" * 60_000,
+    "20,000 different letters": "rg " + "".join(map(chr, range(0x4E00, 0x9C20))),
+    "60,000 different characters": "rg " + "".join(map(chr, range(0xA1, 0xD800))),
     "64 KiB of marks": "rg " + "e\u0301\u0301\u0301" * 15_000,
     "lone surrogates": "rg " + "\\ud800" * 5,
     "the grammar takes long": "rg " + "a\\ b " * 6000,
@@ -71,7 +73,10 @@ def argvs() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "one MiB in a variable", {"argv": ["rg"], "env": {"V": "v" * _JUST_UNDER}}
     yield "one MiB of standard input", {"argv": ["rg"], "stdin": "AAAA" * (_JUST_UNDER // 4)}
     yield "a cwd of 60,000 parts", {"argv": ["rg"], "cwd": "/a" * 60_000}
-    yield "a tool's arguments, 50,000 of them", {"tool": "web_fetch", "args": {f"k{n}": n for n in range(50_000)}}
+    yield (
+        "a tool's arguments, 50,000 of them",
+        {"tool": "web_fetch", "args": {f"k{n}": n for n in range(50_000)}},
+    )
     yield "a tool's name of one MiB", {"tool": "x" * _JUST_UNDER}
     yield "a path of one MiB", {"tool": "read", "args": {"path": "/a" * (_JUST_UNDER // 2)}}
     yield "a URL of one MiB", {"tool": "web_fetch", "args": {"url": "https://a.example/" + "a/" * 500_000}}
@@ -104,11 +109,10 @@ def raw_lines() -> Iterator[tuple[str, bytes]]:
     yield "400,000 empty lines", b"\n" * 400_000
 
 
-def calls(seed: int = 1) -> Iterator[tuple[str, bytes]]:
+def calls() -> Iterator[tuple[str, bytes]]:
     """Give every case as what goes over the socket, without the newline at its end."""
-    ids = random.Random(seed)
     asked = [*((name, {"command": line}) for name, line in LINES.items()), *argvs()]
-    for name, params in asked:
-        call = {**_ENVELOPE, "id": ids.getrandbits(48), "params": {"twoPhase": True, **params}}
+    for number, (name, params) in enumerate(asked):
+        call = {**_ENVELOPE, "id": number, "params": {"twoPhase": True, **params}}
         yield name, json.dumps(call).encode()
     yield from raw_lines()
