@@ -19,6 +19,13 @@ _BLANKS = frozenset(
     + "".join(map(chr, range(0xE0100, 0xE01F0)))
 )
 _PLAIN = re.compile(r"[ -~]*")
+# Marks, and what else counts as printable and takes no ink. Of characters up to U+FFFF one look-up tells.
+_ODD_CHARACTERS = "".join(
+    char
+    for char in map(chr, range(0x300, 0x10000))
+    if char in _BLANKS or unicodedata.category(char) in {"Mn", "Me"}
+)
+_ODD = re.compile(f"[{_ODD_CHARACTERS}\U00010000-\U0010ffff]")
 _OVERLAY = 1  # canonical combining class: marks drawn across the letter before them
 _MOST_MARKS = 2  # letters of living languages carry no more on one base
 
@@ -48,7 +55,7 @@ def safe(text: str, *, secrets: Sequence[str] = (), multiline: bool = False) -> 
     """
     if secrets:
         text = _masked(text, secrets)
-    if _PLAIN.fullmatch(text):
+    if _PLAIN.fullmatch(text) or (text.isprintable() and not _ODD.search(text)):
         return text
     unlike_ascii = {char for char in set(text) if not " " <= char <= "~"}  # each is looked at once only
     marks = {char: _visible(char) for char in unlike_ascii if unicodedata.category(char) == "Mn"}
@@ -58,6 +65,12 @@ def safe(text: str, *, secrets: Sequence[str] = (), multiline: bool = False) -> 
     if shown == unlike_ascii:
         return text
     return text.translate({ord(char): char if char in shown else _visible(char) for char in unlike_ascii})
+
+
+def safe_line(text: str, *, secrets: Sequence[str] = (), head: int, tail: int) -> str:
+    """Make a short safe line: masked as a whole, so that no cut lets half a secret through."""
+    cut = elide(_masked(text, secrets), head=head, tail=tail).text
+    return elide(safe(cut), head=head, tail=tail).text if len(cut) < len(text) else safe(cut)
 
 
 def elide(text: str, *, head: int, tail: int) -> Elided:

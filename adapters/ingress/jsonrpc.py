@@ -18,6 +18,7 @@ VALUES_LIMIT = 5_000  # in one line; the longest command has 4,096 words
 # What is read at once: more would keep everybody else waiting, as nothing interrupts the reader written in C.
 _AT_ONCE = 64 * 1024
 _VALUES_AT_ONCE = 2_000
+_MOST_DIGITS = 100
 
 _SIGN = re.compile(
     r'"(?:[^"\\]++|\\.)*+"?|[,\[{]', re.DOTALL
@@ -114,7 +115,13 @@ def _parse(line: bytes, most_values: int) -> Any:  # noqa: ANN401 - any JSON val
         text = line.decode("utf-8")
         if is_large(line):
             _bound(text, most_values)
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant, parse_float=_finite)
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_integer,
+        )
     except RecursionError:
         raise _too_deep() from None
     except ValueError as error:
@@ -142,6 +149,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MOST_DIGITS:  # of many, each takes as long as many others together
+        raise ValueError(f"the number {text[:40]} is out of range")
+    return int(text)
 
 
 def _finite(text: str) -> float:
