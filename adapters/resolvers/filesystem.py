@@ -160,7 +160,10 @@ class _Way:
                 raise NotADirectoryError(errno.ENOTDIR, "not a directory", at)
             if part in _HERE:
                 continue
-            place = posixpath.dirname(at) if part == ".." else f"{at}/{part}" if at != "/" else f"/{part}"
+            if part == "..":
+                place = posixpath.dirname(at)
+            else:
+                place = f"{at}/{part}" if at != "/" else f"/{part}"
             found = self.look(place)
             if not stat.S_ISLNK(found.st_mode):
                 at, status = place, found
