@@ -18,7 +18,7 @@ from core.shell.inline_code import inline_code
 from core.shell.names import names
 from core.shell.programs import RUNS_ANYTHING
 
-_CACHE = 16_384  # more than there are entries: going through them in order must not compile each anew
+_CACHE = 4096  # more than there are entries: going through them in order must not compile each anew
 _SANDBOX: Final = Placement.SANDBOX  # `client` counts as the host
 _SYSTEM_LINKS = ("/bin/", "/sbin/", "/lib/", "/lib64/")
 
