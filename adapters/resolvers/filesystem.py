@@ -160,10 +160,7 @@ class _Way:
                 raise NotADirectoryError(errno.ENOTDIR, "not a directory", at)
             if part in _HERE:
                 continue
-            if part == "..":
-                place = posixpath.dirname(at)
-            else:
-                place = f"{at}/{part}" if at != "/" else f"/{part}"
+            place = posixpath.dirname(at) if part == ".." else f"{at.rstrip('/')}/{part}"
             found = self.look(place)
             if not stat.S_ISLNK(found.st_mode):
                 at, status = place, found

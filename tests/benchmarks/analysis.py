@@ -54,7 +54,9 @@ def _evaluations(parse: Parse) -> list[Figure]:
     return [
         Figure("agents' commands on the fast path", "%", [100 * len(fast) / len(LINES)], at_least=70),
         Figure("evaluations, fast path", "per s", _rates(evaluate, fast), at_least=10_000),
-        Figure("evaluations, fast path, by processor time", "per s", _rates(evaluate, fast, time.process_time)),
+        Figure(
+            "evaluations, fast path, by processor time", "per s", _rates(evaluate, fast, time.process_time)
+        ),
         Figure("evaluations, by the grammar", "per s", _rates(evaluate, grammar), at_least=1_000),
         Figure("evaluations, the whole list", "per s", _rates(evaluate, LINES), at_least=3_000),
         Figure(
