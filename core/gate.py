@@ -148,7 +148,7 @@ class Gate:
         call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
         case = await self._look(judge, call, look_up=False)
         now = self._clock.now()
-        remembered = await self._store.remembered(call.agent, case.binding.digest, now)
+        remembered = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
         verdict = await self._verdict(judge, case, remembered)
         if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
             case = await self._look(judge, call, look_up=True)
@@ -170,9 +170,9 @@ class Gate:
         case, verdict = await self.consider(request.call, judge)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        agent, digest, now = request.call.agent, case.binding.digest, self._clock.now()
-        kept = await self._store.remembered(agent, digest, now)
-        return judge.fallback_allows(case, kept.learned, kept.tightening)
+        call, now = request.call, self._clock.now()
+        kept = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
+        return judge.fallback_allows(case, kept.learned, kept.tightenings)
 
     async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
         try:
@@ -230,7 +230,7 @@ class Gate:
         """Wait for the answer, then for the run; the first asker to see a yes starts it."""
         beyond_waiting = tuple(state for state in State if state is not State.WAITING)
         request = await self._ledger.until(request_id, *beyond_waiting)
-        if request.kind is RequestKind.ASK:
+        if request.kind is RequestKind.ASK and request.state is not State.RUNNING:
             return await self._handed_over(request)
         if request.state is State.APPROVED:
             case, verdict = await self.consider(request.call)

@@ -17,6 +17,7 @@ from core.approvals.binding import reverify
 from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
+from core.approvals.rules import PLAIN
 from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -83,7 +84,10 @@ class System:
         self.store, self.clock, self.routes = store, clock, routes
         self.ledger = Ledger(store)
         flood = FloodControl(clock, lambda: self.judge.config.approvals.exec)
-        self.approvals = Approvals(self.ledger, store, clock, self._routes, flood=flood)
+        self.rules = PLAIN
+        self.required = lambda _request: 1
+        rules = lambda: self.rules  # noqa: E731 - tests replace them
+        self.approvals = Approvals(self.ledger, store, clock, self._routes, rules=rules, flood=flood)
         self.runs = Runs(self.ledger, clock)
         self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
         site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")
@@ -104,8 +108,9 @@ class System:
             store, self.approvals, self.ledger, self.runs, self.credentials, lambda: self.judge, clock, daemon
         )
 
-    def _routes(self, _request):
-        return tuple(Route(channel, "", (), 120_000, "test") for channel in self.routes)
+    def _routes(self, request):
+        required = self.required(request)
+        return tuple(Route(channel, "", (), 120_000, "test", required=required) for channel in self.routes)
 
     @property
     def orders(self):

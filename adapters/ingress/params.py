@@ -23,6 +23,7 @@ from adapters.ingress.fields import (
 )
 from adapters.ingress.jsonrpc import Code, RpcError
 from core.approvals import commands
+from core.config.refusals import in_plain_words
 from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import Placement
@@ -362,11 +363,8 @@ def read(model: type[P], params: Mapping[str, Any]) -> P:
 
 
 def _refusal(error: ValidationError) -> RpcError:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"] if part != "[key]") or None
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        message = "is not a parameter of this method"
-    elif first["type"] == "missing":
-        message = "is missing"
+    unknown = first["type"] == "extra_forbidden"
+    message = "is not a parameter of this method" if unknown else in_plain_words(first)
     return RpcError(Code.INVALID_PARAMS, f"{field}: {message}" if field else message, field=field)
