@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from adapters.ingress.params import NonEmpty, Params
+from adapters.ingress.fields import NonEmpty
+from adapters.ingress.params import Params
 
 Session = Annotated[NonEmpty, Field(max_length=1_000)]
 
