@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 
 LOOKED_AT_ONCE = 2
 LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
+MANY = 1000  # entries of allowlists that are compared, all commands of a line together
 
 Locate = Callable[[str], str | None]
 
@@ -171,8 +172,9 @@ class Gate:
 
     async def _verdict(self, judge: Judge, case: Case, remembered: Remembered) -> Verdict:
         """Decide a case; a large one must not hold up the others."""
-        if case.facts is not None and len(case.facts.text) > LARGE:
-            return await asyncio.to_thread(judge.verdict, case, remembered)
+        if _takes_long(case, remembered):
+            async with self._turns[case.call.agent]:
+                return await asyncio.to_thread(judge.verdict, case, remembered)
         return judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
@@ -348,6 +350,13 @@ def _rests_on(case: Case) -> str | None:
     """Name what was set for the session, where the placement follows from it."""
     elevation = case.placed.standing.elevation
     return elevation.id if elevation else None
+
+
+def _takes_long(case: Case, remembered: Remembered) -> bool:
+    if case.facts is None:
+        return False
+    entries = len(remembered.learned) + (len(case.policy.allowlist) if case.policy else 0)
+    return len(case.facts.text) > LARGE or len(case.facts.segments) * entries > MANY
 
 
 def _objection(request: Request, case: Case, verdict: Verdict) -> Objection | None:

@@ -338,7 +338,8 @@ def _real_paths(arguments: ArgumentJudgement) -> tuple[tuple[str, str], ...]:
 def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
     if not remembered.deny_rules:
         return None
-    spelled = spellings(case.facts) if case.facts else set()
+    commands = {rule.command for rule in remembered.deny_rules}
+    spelled = commands.intersection(spellings(case.facts)) if case.facts else frozenset[str]()
     return forbidding(remembered.deny_rules, {case.bound.canonical} | spelled)
 
 

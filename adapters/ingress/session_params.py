@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from adapters.ingress.params import ChannelName, NonEmpty, Params, Text
+from adapters.ingress.fields import ChannelName, NonEmpty, Text
+from adapters.ingress.params import Params
 from core.approvals import commands
 from core.model.standing import LONGEST_MS, SHORTEST_MS
 
