@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 LOOKED_AT_ONCE = 2
 LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
+MANY = 1000  # entries of allowlists that are compared, all commands of a line together
 
 
 class Decider:
@@ -87,15 +88,18 @@ class Decider:
 
     async def _remembered(self, case: Case, counted: str | None) -> Remembered:
         """Look up what earlier answers mean; a permission ends by the steady clock, too."""
-        now = self._clock.now()
-        kept = await self._store.remembered(case.call.agent, case.binding.digest, now, counted)
+        call, now = case.call, self._clock.now()
+        kept = await self._store.remembered(
+            call.agent, case.binding.digest, now, call.session.lineage, counted
+        )
         over = kept.permission is not None and self._lasting.over(kept.permission.id)
         return replace(kept, permission=None) if over else kept
 
     async def _verdict(self, judge: Judge, case: Case, remembered: Remembered) -> Verdict:
         """Decide a case; a large one must not hold up the others."""
-        if case.facts is not None and len(case.facts.text) > LARGE:
-            return await asyncio.to_thread(judge.verdict, case, remembered)
+        if _takes_long(case, remembered):
+            async with self._turns[case.call.agent]:
+                return await asyncio.to_thread(judge.verdict, case, remembered)
         return judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
@@ -104,9 +108,8 @@ class Decider:
         case, verdict = await self.consider(request.call, judge)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        agent, digest, now = request.call.agent, case.binding.digest, self._clock.now()
-        kept = await self._store.remembered(agent, digest, now)
-        return judge.fallback_allows(case, kept.learned, kept.tightening)
+        kept = await self._remembered(case, None)
+        return judge.fallback_allows(case, kept.learned, kept.tightenings)
 
     async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
         standing = self._elevations.standing(call)
@@ -121,3 +124,10 @@ class Decider:
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
             raise RequestError(why, field="cwd") from None
+
+
+def _takes_long(case: Case, remembered: Remembered) -> bool:
+    if case.facts is None:
+        return False
+    entries = len(remembered.learned) + (len(case.policy.allowlist) if case.policy else 0)
+    return len(case.facts.text) > LARGE or len(case.facts.segments) * entries > MANY

@@ -234,7 +234,7 @@ class Gate:
         """Wait for the answer, then for the run; the first asker to see a yes starts it."""
         beyond_waiting = tuple(state for state in State if state is not State.WAITING)
         request = await self._ledger.until(request_id, *beyond_waiting)
-        if request.kind is RequestKind.ASK:
+        if request.kind is RequestKind.ASK and request.state is not State.RUNNING:
             return await self._handed_over(request)
         if request.state is State.APPROVED:
             return await self._start(request, request.call, observer)

@@ -30,6 +30,7 @@ from core.store_ports import (
     HistoryStore,
     PairingStore,
     RevisionStore,
+    SessionModesStore,
 )
 
 
@@ -107,6 +108,13 @@ class RequestStore(Protocol):
         """
         ...
 
+    async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Apply many changes in one durable transaction; tells of each what `commit` would.
+
+        Where one raises, none is applied.
+        """
+        ...
+
     async def request(self, request_id: str) -> Request | None:
         """Return the request with this full id."""
         ...
@@ -127,9 +135,17 @@ class RequestStore(Protocol):
 class StandingStore(Protocol):
     """What answers left standing: permissions for a time, and deny rules. `lock` ends all permissions."""
 
-    async def remembered(self, agent: str, binding: str, now: int, counted: str | None = None) -> Remembered:
+    async def remembered(
+        self,
+        agent: str,
+        binding: str,
+        now: int,
+        sessions: Sequence[str] = (),
+        counted: str | None = None,
+    ) -> Remembered:
         """Return, as of one moment, all that earlier answers mean for a call with this binding.
 
+        `sessions` are the one it was made in and those that it descends from: what is set for them counts.
         `counted` is a permission of which a use was taken for this very call: it may be used up by that.
         """
         ...
@@ -245,6 +261,7 @@ class Store(
     StandingStore,
     SessionStore,
     ElevationStore,
+    SessionModesStore,
     AllowlistStore,
     RevisionStore,
     CredentialStore,

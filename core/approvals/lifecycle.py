@@ -137,7 +137,7 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
     answer = review.given(now)
     reviews = (*request.reviews, answer)
     reason = _reasons(reviews) if agreed else review.reason
-    resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until)
+    resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until, scope.agreed)
     yes = scope.answer.allows
     state = State.APPROVED if yes else State.DENIED
     settled = replace(
@@ -154,7 +154,7 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
         "reason": review.reason,
         "until": until,
         "maxUses": scope.max_uses,
-        **({"decision": scope.answer.value} if agreed else {}),
+        **_agreement(scope),
         **_quorum(settled),
     }
     event = _event(settled, now, "approval.approved" if yes else "approval.denied", _person(review), data)
@@ -301,11 +301,16 @@ def _alarms(request: Request, now: int, rule: str | None) -> tuple[AuditEvent, .
 
 
 def _reasons(reviews: Sequence[GivenReview]) -> str | None:
-    """Give the last reason of everybody who gave one, with the name where there are several."""
+    """Give the last reason of everybody who gave one, each with the name of whom it is."""
     last = {review.reviewer.person: review for review in reviews if review.reason}
-    if len(last) == 1:
-        return next(iter(last.values())).reason
     return "; ".join(f"{person}: {review.reason}" for person, review in last.items()) or None
+
+
+def _agreement(scope: Scope) -> dict[str, Any]:
+    """Tell the record what several people allowed together, and by which of their ids."""
+    if not scope.agreed:
+        return {}
+    return {"decision": scope.answer.value, "by": [f"{who.channel}:{who.id}" for who in scope.agreed]}
 
 
 def _quorum(request: Request) -> dict[str, Any]:
@@ -324,7 +329,7 @@ def _person(review: Review) -> str:
 
 def _permission(request: Request, resolution: Resolution, scope: Scope) -> StandingPermission | None:
     """Let the same be run again until then; the run that follows this very answer is not counted."""
-    if resolution.by is None or resolution.until is None:
+    if not resolution.people or resolution.until is None:
         return None
     return StandingPermission(
         id=request.id,
@@ -332,7 +337,7 @@ def _permission(request: Request, resolution: Resolution, scope: Scope) -> Stand
         session=str(request.call.session),
         binding=request.binding.digest,
         command=request.canonical,
-        given_by=resolution.by,
+        given_by=resolution.people,
         given_at=resolution.at,
         expires_at=resolution.until,
         max_uses=scope.max_uses,

@@ -42,7 +42,7 @@ from core.store_ports import RevisionStore
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
 RETRY_MS = 1_000
-AT_ONCE = 100  # commits that share a sync
+AT_ONCE = 500  # called off in one transaction; what is asked meanwhile waits for one of these at most
 NONCE_BYTES = 16
 MOST_REVIEWS = 100
 OPEN = (State.WAITING, State.APPROVED)
@@ -290,8 +290,8 @@ class Approvals:
         now = self._clock.now()
         for first in range(0, len(theirs), AT_ONCE):
             some = theirs[first : first + AT_ONCE]
-            changes = (lifecycle.called_off(request, why, now) for request in some)
-            ended = await asyncio.gather(*(self._ledger.commit(change) for change in changes))
+            changes = [lifecycle.called_off(request, why, now) for request in some]
+            ended = await self._ledger.commit_all(changes)
             answered = [request for request, done in zip(some, ended, strict=True) if not done]
             for request in answered:
                 await self._end_open(request, partial(_called_off, why))

@@ -12,11 +12,12 @@ from core.model.elevation import Elevation, Level
 from core.model.pairing import PairedPerson
 from core.model.principal import Reviewer, Sender
 from core.model.request import AgentRecord, Answer, AuditEvent, Basis, RequestKind, Review
+from core.model.session_modes import SessionModes
 from core.model.tightening import AgentLimits, DocumentSettings
 
 ANN = Reviewer("telegram", "7", "Ann")
 BEA = PairedPerson("telegram", "8", "Bea", "", 1)
-ENTRY = KeptEntry("e" * 8, AllowlistEntry("/usr/bin/rg"), None, 1)
+ENTRY = KeptEntry("e" * 8, AllowlistEntry("/usr/bin/rg"), (), 1)
 
 
 def event(kind="test.happened", at=50):
@@ -86,6 +87,15 @@ def elevation(level=Level.FULL):
     return Elevation(f"id-{level}", "agent:main:main", level, Sender("cli", "0", "root"), 1, 60_000)
 
 
+async def tighten_session(store, _new_request):
+    return lambda: store.tighten_session(SessionModes("agent:main:main", "deny", None, 1), event())
+
+
+async def tighten_session_more(store, new_request):
+    await (await tighten_session(store, new_request))()
+    return lambda: store.tighten_session(SessionModes("agent:main:main", None, "always", 2), event())
+
+
 async def elevate(store, _new_request):
     return lambda: store.elevate(elevation(), event())
 
@@ -115,6 +125,8 @@ async def revise(store, _new_request):
         revoke_permission,
         remove_entry,
         tighten_document,
+        tighten_session,
+        tighten_session_more,
         elevate,
         end_session,
         unpair,

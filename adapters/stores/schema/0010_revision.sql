@@ -19,3 +19,7 @@ CREATE TRIGGER end_of_elevation_revises AFTER UPDATE OF ended_at ON elevations
 BEGIN UPDATE meta SET revision = revision + 1; END;
 CREATE TRIGGER end_of_pairing_revises AFTER DELETE ON paired
 BEGIN UPDATE meta SET revision = revision + 1; END;
+CREATE TRIGGER session_mode_revises AFTER INSERT ON session_modes
+BEGIN UPDATE meta SET revision = revision + 1; END;
+CREATE TRIGGER change_of_session_mode_revises AFTER UPDATE ON session_modes
+BEGIN UPDATE meta SET revision = revision + 1; END;
