@@ -206,6 +206,6 @@ async def test_a_use_that_was_taken_for_this_call_does_not_hide_its_permission(s
     assert await store.commit(lifecycle.allowed(uses, 20))
     binding = permitted.binding.digest
     assert (await store.remembered("main", binding, 30)).permission is None
-    assert (await store.remembered("main", binding, 30, "another")).permission is None
-    assert (await store.remembered("main", binding, 30, permitted.id)).permission.id == permitted.id
-    assert (await store.remembered("main", binding, 70_000, permitted.id)).permission is None
+    assert (await store.remembered("main", binding, 30, (), "another")).permission is None
+    assert (await store.remembered("main", binding, 30, (), permitted.id)).permission.id == permitted.id
+    assert (await store.remembered("main", binding, 70_000, (), permitted.id)).permission is None
