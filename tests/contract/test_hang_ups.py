@@ -63,11 +63,12 @@ async def test_a_token_that_is_kept_counts_though_the_operator_hangs_up(system, 
     assert not system.credentials.alive("main")
 
 
-async def test_a_lock_takes_every_question_back_though_the_operator_hangs_up(system, meddled):
+@pytest.mark.parametrize("moment", ["set_locked", "in_states", "commit_all"])
+async def test_a_lock_takes_every_question_back_though_the_operator_hangs_up(system, meddled, moment):
     for number in range(5):
         await system.gate.ask(exec_call("touch", str(number)), None)
     lock = system.console.set_locked(locked=True, reviewer=ALICE)
-    await hang_up_during(meddled, "set_locked", lock, system.console.close)
+    await hang_up_during(meddled, moment, lock, system.console.close)
     assert await system.store.locked()
     assert await system.store.count(State.WAITING) == 0
 
@@ -148,15 +149,22 @@ async def test_identical_questions_are_put_once_though_the_first_asker_hangs_up(
         assert waiting == [second.request_id]
 
 
-async def test_a_question_whose_asker_hung_up_as_it_was_kept_counts_as_open(make_system, meddled):
+async def test_a_question_whose_asker_hung_up_as_it_was_kept_counts_as_open(make_system):
     limits = {"exec": {"maxOpen": 3, "maxPerMinute": 100}}
-    system = make_system({**CONFIG, "approvals": limits}, through=meddled)
+    system = make_system({**CONFIG, "approvals": limits})
     for number in range(6):
-        ask = system.gate.ask(exec_call("touch", str(number)), None)
+        asking = asyncio.create_task(system.gate.ask(exec_call("touch", str(number)), None))
         if number < 3:
-            await hang_up_during(meddled, "commit", ask, system.approvals.close)
+
+            def hang_up(_change, asking=asking):
+                asking.cancel()
+
+            system.ledger.on_commit.append(hang_up)
+            await asyncio.gather(asking, return_exceptions=True)
+            await system.approvals.close()
+            system.ledger.on_commit.remove(hang_up)
         else:
-            assert (await ask).decision["rule"] == "approvals.too-many-open"
+            assert (await asking).decision["rule"] == "approvals.too-many-open"
     assert await system.store.count(State.WAITING) == 3
 
 
