@@ -189,7 +189,7 @@ class Whereabouts:
         target = None
         if _is_cd(command):
             target = self._enter(command)
-        elif command.words and segments[0].builtin and not harmless(segments[0]):
+        elif _own_builtin(command) and not harmless(segments[0]):
             self._lose()
         self._join(command.operator, followed=target is not None)
         return target
@@ -237,6 +237,11 @@ class Whereabouts:
 
 def _is_cd(command: SimpleCommand) -> bool:
     return bool(command.words) and command.words[0].value == "cd"
+
+
+def _own_builtin(command: SimpleCommand) -> bool:
+    """Tell whether the shell itself runs it, and not a shell that it starts."""
+    return bool(command.words) and command.words[0].value in BUILTINS
 
 
 def _cd(command: SimpleCommand, target: str) -> str:
