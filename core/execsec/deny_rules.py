@@ -67,13 +67,14 @@ def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
 
 
 def _touches(segment: Segment, path: str, home: str) -> bool:
-    if segment.cwd is not None and _is_below(segment.cwd, path):
+    if any(_is_below(place, path) for place in segment.places):
         return True
     executable = segment.executable
     if executable is not None and _is_below(executable.real_path, path):
         return True
     texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
-    return any(_reaches(text, path, segment.cwd, home) for text in texts)
+    places = segment.places or (None,)
+    return any(_reaches(text, path, place, home) for text in texts for place in places)
 
 
 def _reaches(text: str, path: str, cwd: str | None, home: str) -> bool:

@@ -114,7 +114,8 @@ class Segment:
     """One simple command of a line.
 
     `operator` joins it to the next one (`|`, `&&`, `||`, `;`, `&`, or empty at the end). `cwd` is None
-    where a `cd` before it could not be followed. `wrappers` are what was looked through, outermost first.
+    where a `cd` before it could not be followed; `elsewhere` are the other directories it may run in, should
+    a `cd` before it fail. `wrappers` are what was looked through, outermost first.
     `scripts` are the files that a program which runs anything is given, by path.
     """
 
@@ -127,6 +128,12 @@ class Segment:
     cwd: str | None = None
     wrappers: tuple[Wrapping, ...] = ()
     scripts: tuple[tuple[str, FileIdentity], ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Every known directory that it may run in."""
+        return (self.cwd, *self.elsewhere) if self.cwd is not None else self.elsewhere
 
     @property
     def through(self) -> tuple[str, ...]:

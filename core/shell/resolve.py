@@ -20,6 +20,7 @@ from core.shell.shells import ShellScript, shell_script
 from core.shell.wrappers import packaged, unwrap
 
 MAX_DEPTH: Final = 4
+MAX_PLACES: Final = 8
 _SYSTEM: Final = ("/bin/", "/usr/bin/")
 
 
@@ -46,10 +47,15 @@ class Analysis:
         segments: list[Segment] = []
         for command in commands:
             rendered = self._simple(command, here.cwd, depth)
+            elsewhere = here.elsewhere
+            if len(elsewhere) >= MAX_PLACES:
+                raise Refused(
+                    "too-many-directories", command.start, "a `cd` after the other may fail before it"
+                )
             target = here.step(command, rendered.segments)
             text = _cd(command, target) if target else rendered.text
             parts.append((text, command.operator))
-            segments.extend(_with_operator(rendered.segments, command.operator))
+            segments.extend(_with_operator(_maybe(rendered.segments, elsewhere), command.operator))
         return Rendered(render.line(parts), tuple(segments))
 
     def external(self, words: Sequence[Word], cwd: str | None, depth: int) -> Rendered:
@@ -173,14 +179,21 @@ class Analysis:
 
 
 class Whereabouts:
-    """Follows the literal `cd`s of a line; `cwd` is None once one could not be followed."""
+    """Follows the literal `cd`s of a line; `cwd` is None once one could not be followed.
+
+    A directory that exists may still not be entered, so behind `;` the shell is either there or in one of
+    `elsewhere`; behind `&&` it is there, or nothing runs.
+    """
 
     def __init__(self, resolver: Resolver, cwd: str | None) -> None:
         self._resolver = resolver
         self.cwd = cwd
+        self.elsewhere: tuple[str, ...] = ()
         self._logical = cwd
-        self._before: tuple[str | None, str | None] = (cwd, cwd)  # of this and-or list
+        self._before = (cwd, cwd, self.elsewhere)  # of this and-or list
+        self._visited: tuple[str, ...] = ()  # in this list
         self._first = True  # everything before in this list was a followed `cd`
+        self._alternative = False  # behind a `||` of this list
         self._uncertain = False  # a `cd` in this list may not happen
         self._piped = False
 
@@ -197,10 +210,11 @@ class Whereabouts:
     def _enter(self, command: SimpleCommand) -> str | None:
         logical = self._destination(command)
         real = self._resolver.real_directory(logical) if logical else None
-        if real is None:
-            self._lose()
+        if real is None or self._alternative:
+            self._lose(real)
             return None
-        self.cwd, self._logical = real, logical
+        self.cwd, self._logical, self.elsewhere = real, logical, ()
+        self._visited = (*self._visited, real)
         self._uncertain = self._uncertain or not self._first
         return real
 
@@ -218,21 +232,33 @@ class Whereabouts:
     def _join(self, operator: str, *, followed: bool) -> None:
         self._piped = operator == "|"
         self._first = self._first and followed and operator == "&&"
-        if operator == "||" and (self.cwd, self._logical) != self._before:
-            self._lose()
+        if operator == "||":
+            self._alternative = True
+            if (self.cwd, self._logical) != self._before[:2]:
+                self._lose()
         if operator in {";", "&"}:
             self._end_of_list(operator)
 
     def _end_of_list(self, operator: str) -> None:
         if operator == "&":
-            self.cwd, self._logical = self._before
+            self.cwd, self._logical, self.elsewhere = self._before
         elif self._uncertain:
             self._lose()
-        self._before = (self.cwd, self._logical)
-        self._first, self._uncertain = True, False
+        elif self._visited:
+            self.elsewhere = self._others(self.cwd)
+        self._before = (self.cwd, self._logical, self.elsewhere)
+        self._visited = ()
+        self._first, self._alternative, self._uncertain = True, False, False
 
-    def _lose(self) -> None:
+    def _lose(self, known: str | None = None) -> None:
+        """Give up; what is known of where it may be still counts for what no command may touch."""
+        self.elsewhere = self._others(None, *self.elsewhere, self.cwd, known)
         self.cwd = self._logical = None
+
+    def _others(self, but: str | None, *further: str | None) -> tuple[str, ...]:
+        cwd, _, elsewhere = self._before
+        every = dict.fromkeys((cwd, *elsewhere, *self._visited, *further))
+        return tuple(place for place in every if place is not None and place != but)
 
 
 def _is_cd(command: SimpleCommand) -> bool:
@@ -253,6 +279,16 @@ def _upward(directory: str) -> Iterator[str]:
     while directory.strip("/"):
         yield directory
         directory = posixpath.dirname(directory)
+
+
+def _maybe(segments: tuple[Segment, ...], elsewhere: tuple[str, ...]) -> tuple[Segment, ...]:
+    """Add where the shell that runs them may be instead."""
+    if not elsewhere:
+        return segments
+    return tuple(
+        replace(segment, elsewhere=tuple(dict.fromkeys((*segment.elsewhere, *elsewhere))))
+        for segment in segments
+    )
 
 
 def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:

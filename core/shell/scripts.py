@@ -41,8 +41,8 @@ def _paths(segment: Segment) -> Iterator[str]:
         for text in _named(word.value) if word.literal else ():
             if text.startswith("/"):
                 yield text
-            elif text and segment.cwd is not None:
-                yield posixpath.join(segment.cwd, text)
+            elif text:
+                yield from (posixpath.join(place, text) for place in segment.places)
 
 
 def _named(text: str) -> Iterator[str]:
