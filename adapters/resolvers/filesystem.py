@@ -9,6 +9,7 @@ import posixpath
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from adapters.resolvers.aliases import aliases
 from core.model.command import UNHASHED, Executable, FileIdentity, RealPath
@@ -16,6 +17,7 @@ from core.model.command import UNHASHED, Executable, FileIdentity, RealPath
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _MAX_LINKS = 40
+_ELF = b"\x7fELF"
 
 
 class FilesystemResolver:
@@ -67,7 +69,8 @@ class FilesystemResolver:
         identity = self._identity(real, status, trusted=trusted)
         if identity.sha256 == UNHASHED:
             return None
-        return Executable(name, found, real, identity, trusted, aliases(place, found, real))
+        script = _is_script(real, status.st_mtime_ns, status.st_ctime_ns)
+        return Executable(name, found, real, identity, trusted, aliases(place, found, real), script)
 
     def _identity(self, real: str, status: os.stat_result, *, trusted: bool) -> FileIdentity:
         digest = None if trusted else self._digest(real, status) or UNHASHED
@@ -134,6 +137,17 @@ def _status(path: str) -> os.stat_result:
 
 def _is_program(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
+
+
+@lru_cache(maxsize=4096)
+def _is_script(real: str, _changed: int, _touched: int) -> bool:
+    """Tell whether an interpreter runs the file; one that cannot be read might be one."""
+    try:
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(len(_ELF)) != _ELF
+    except OSError:
+        return True
 
 
 @dataclass(slots=True)

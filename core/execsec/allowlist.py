@@ -10,13 +10,14 @@ from typing import Any
 
 import re2
 
-from core.execsec.pins import cannot_be_pinned, pin
+from core.execsec.pins import cannot_be_pinned, pin, variables
 from core.model.allowlist import AllowlistEntry
 from core.model.command import Executable, Placement, Segment
 from core.shell import render
 from core.shell.characters import forbidden_character
 from core.shell.inline_code import inline_code
 from core.shell.names import names
+from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import RUNS_ANYTHING
 
 _CACHE = 1024
@@ -25,12 +26,13 @@ _SYSTEM_LINKS = ("/bin/", "/sbin/", "/lib/", "/lib64/")
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Who asks, where it would run, and what is trusted there."""
+    """Who asks, where it would run, what is trusted there, and what the request sets."""
 
     agent: str
     placement: Placement
     trusted_dirs: tuple[str, ...]
     home: str = ""
+    env: tuple[tuple[str, str], ...] = ()
 
 
 def admitting(
@@ -49,11 +51,17 @@ def runs_anything(segment: Segment) -> bool:
     return bool(names(segment) & RUNS_ANYTHING)
 
 
+def is_exact(segment: Segment) -> bool:
+    """Tell whether "always" means these arguments alone: the name says nothing about what it would do."""
+    changeable = segment.executable is not None and not segment.executable.trusted
+    return changeable or runs_anything(segment) or inline_code(segment)
+
+
 def _admits(entry: AllowlistEntry, segment: Segment, executable: Executable, around: Circumstances) -> bool:
     return (
         _counts_here(entry, around)
         and _is_program(entry, executable, around)
-        and _is_pinned(entry, segment)
+        and _is_pinned(entry, segment, around)
         and _has_arguments(entry, segment)
     )
 
@@ -66,10 +74,11 @@ def _place(placement: Placement) -> Placement:
     return Placement.HOST if placement is Placement.CLIENT else placement
 
 
-def _is_pinned(entry: AllowlistEntry, segment: Segment) -> bool:
-    """Tell whether every file that others can change is as it was when the entry was learned."""
-    by_operator = entry.sha256 is None and not entry.learned
-    return by_operator or (entry.sha256 == pin(segment) and cannot_be_pinned(segment) is None)
+def _is_pinned(entry: AllowlistEntry, segment: Segment, around: Circumstances) -> bool:
+    """Tell whether all that others can change, and every variable, is as when the entry was learned."""
+    if entry.sha256 is None and not entry.learned:
+        return not variables(segment, around.env)
+    return entry.sha256 == pin(segment, around.env) and cannot_be_pinned(segment) is None
 
 
 def _is_program(entry: AllowlistEntry, executable: Executable, around: Circumstances) -> bool:
@@ -98,6 +107,8 @@ def _is_bare_name(pattern: str, executable: Executable, trusted_dirs: tuple[str,
 
 def _has_arguments(entry: AllowlistEntry, segment: Segment) -> bool:
     arguments = segment.words[1:]
+    if entry.learned and (takes_program_from_pipe(segment) or (entry.args is None and is_exact(segment))):
+        return False
     if entry.args is not None:
         return entry.args == tuple(word.value for word in arguments)
     if inline_code(segment):

@@ -78,6 +78,7 @@ class Executable:
 
     `trusted` is false where the file, or a directory on the way to it, can be written by others.
     `aliases` are further paths that lead to it: as it was looked up, and `/bin/x` where /bin is a link.
+    `script` is whether an interpreter runs it, so that variables may say what it runs.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Executable:
     identity: FileIdentity
     trusted: bool = True
     aliases: tuple[str, ...] = ()
+    script: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ class Segment:
     `operator` joins it to the next one (`|`, `&&`, `||`, `;`, `&`, or empty at the end). `cwd` is None
     where a `cd` before it could not be followed; `elsewhere` are the other directories it may run in, should
     a `cd` before it fail. `wrappers` are what was looked through, outermost first.
-    `scripts` are the files that a program which runs anything is given, by path.
+    `scripts` are the files that a program which runs anything is given, by path. `piped` is whether its
+    input comes from a pipe or with the request.
     """
 
     words: tuple[Word, ...]
@@ -129,6 +132,7 @@ class Segment:
     wrappers: tuple[Wrapping, ...] = ()
     scripts: tuple[tuple[str, FileIdentity], ...] = ()
     elsewhere: tuple[str, ...] = ()
+    piped: bool = False
 
     @property
     def places(self) -> tuple[str, ...]:

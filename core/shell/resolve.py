@@ -21,6 +21,8 @@ from core.shell.wrappers import packaged, unwrap
 
 MAX_DEPTH: Final = 4
 MAX_PLACES: Final = 8
+# Directory, the same as bash names it, and the other directories that the shell may be in instead.
+_Place = tuple[str | None, str | None, tuple[str, ...]]
 _SYSTEM: Final = ("/bin/", "/usr/bin/")
 
 
@@ -40,11 +42,17 @@ class Analysis:
         self._resolver = resolver
         self.parse = parse
 
-    def line(self, commands: Sequence[SimpleCommand], cwd: str | None, depth: int = 0) -> Rendered:
-        """Resolve the commands of a line in order, each where the ones before it left the shell."""
+    def line(
+        self, commands: Sequence[SimpleCommand], cwd: str | None, depth: int = 0, *, fed: bool = False
+    ) -> Rendered:
+        """Resolve the commands of a line in order, each where the ones before it left the shell.
+
+        `fed` tells that something comes in at the input of the line itself.
+        """
         here = Whereabouts(self._resolver, cwd)
         parts: list[tuple[str, str]] = []
         segments: list[Segment] = []
+        piped = False
         for command in commands:
             rendered = self._simple(command, here.cwd, depth)
             elsewhere = here.elsewhere
@@ -55,8 +63,15 @@ class Analysis:
             target = here.step(command, rendered.segments)
             text = _cd(command, target) if target else rendered.text
             parts.append((text, command.operator))
-            segments.extend(_with_operator(_maybe(rendered.segments, elsewhere), command.operator))
+            found = _fed(_maybe(rendered.segments, elsewhere), fed=fed or piped)
+            segments.extend(_with_operator(found, command.operator))
+            piped = command.operator == "|"
         return Rendered(render.line(parts), tuple(segments))
+
+    def alone(self, words: Sequence[Word], cwd: str | None, *, fed: bool) -> Rendered:
+        """Resolve a program and its arguments that no shell is given."""
+        found = self.external(words, cwd, 0)
+        return replace(found, segments=_fed(found.segments, fed=fed))
 
     def external(self, words: Sequence[Word], cwd: str | None, depth: int) -> Rendered:
         """Resolve a program and its arguments, looking through what only runs another one."""
@@ -190,7 +205,7 @@ class Whereabouts:
         self.cwd = cwd
         self.elsewhere: tuple[str, ...] = ()
         self._logical = cwd
-        self._before = (cwd, cwd, self.elsewhere)  # of this and-or list
+        self._before: _Place = (cwd, cwd, ())  # of this and-or list
         self._visited: tuple[str, ...] = ()  # in this list
         self._first = True  # everything before in this list was a followed `cd`
         self._alternative = False  # behind a `||` of this list
@@ -289,6 +304,10 @@ def _maybe(segments: tuple[Segment, ...], elsewhere: tuple[str, ...]) -> tuple[S
         replace(segment, elsewhere=tuple(dict.fromkeys((*segment.elsewhere, *elsewhere))))
         for segment in segments
     )
+
+
+def _fed(segments: tuple[Segment, ...], *, fed: bool) -> tuple[Segment, ...]:
+    return tuple(replace(segment, piped=True) for segment in segments) if fed else segments
 
 
 def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:

@@ -26,7 +26,11 @@ def with_scripts(facts: CommandFacts, resolver: Resolver) -> CommandFacts:
 
 
 def _may_read_programs(segment: Segment) -> bool:
-    return bool(segment.words) and not segment.builtin and bool(names(segment) & _READS_PROGRAMS)
+    if not segment.words or segment.builtin:
+        return False
+    executable = segment.executable
+    changeable = executable is not None and not executable.trusted
+    return changeable or bool(names(segment) & _READS_PROGRAMS)
 
 
 def _scripts(segment: Segment, resolver: Resolver) -> tuple[tuple[str, FileIdentity], ...]:
