@@ -52,9 +52,13 @@ def runs_anything(segment: Segment) -> bool:
 
 
 def is_exact(segment: Segment) -> bool:
-    """Tell whether "always" means these arguments alone: the name says nothing about what it would do."""
-    changeable = segment.executable is not None and not segment.executable.trusted
-    return changeable or runs_anything(segment) or inline_code(segment)
+    """Tell whether "always" means these arguments alone: the name says nothing about what it would do.
+
+    Of scripts no table is complete: each hands its arguments to programs that it does not name.
+    """
+    executable = segment.executable
+    opaque = executable is not None and (executable.script or not executable.trusted)
+    return opaque or runs_anything(segment) or inline_code(segment)
 
 
 def _admits(entry: AllowlistEntry, segment: Segment, executable: Executable, around: Circumstances) -> bool:

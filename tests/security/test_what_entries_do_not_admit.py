@@ -70,10 +70,45 @@ def test_an_operators_entry_for_what_runs_anything_admits_no_variable_either(
 
 
 @pytest.mark.parametrize("line", ["zgrep y a", "zgrep -i y a"])
-def test_a_script_of_the_system_is_listed_with_any_arguments_but_no_variable(line: str) -> None:
-    for entries in (learned("zgrep x a"), ("/usr/bin/zgrep",), ("**",)):
+def test_a_script_of_the_system_that_an_operator_lists_has_any_arguments_but_no_variable(line: str) -> None:
+    for entries in (("/usr/bin/zgrep",), ("**",)):
         assert effect(seen(line), *entries, ask="off") == "allow"
         assert effect(seen(f"GREP=/x/evil {line}"), *entries, ask="off") == "deny"
+
+
+RUNS_ITS_OPTION = [
+    "diff3 --diff-prog=E a b c", "sdiff --diff-program=E a b", "apt-cache -o Dir::Bin::dpkg=E policy",
+    "apt-config -o x=E dump", "dpkg-architecture -c E", "c99-gcc -wrapper E x.c", "nm --plugin E x",
+    "ranlib --plugin E x", "prove E", "pydoc3 ./x.py", "pdb3 x.py", "strip --plugin E x", "apt-anything E",
+    "dpkg-anything E", "git-anything E", "llvm-anything-14 E", "zgrep E a", "x86_64-linux-gnu-nm --plugin E",
+    "gcc-nm-12 --plugin E",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", RUNS_ITS_OPTION)
+def test_a_program_that_runs_what_an_option_names_is_remembered_with_these_arguments_alone(line: str) -> None:
+    name = line.split(" ")[0]
+    entries = learned(f"{name} harmless")
+    assert all(entry.args == ("harmless",) for entry in entries)
+    assert effect(seen(line), *entries, ask="off") == "deny"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sotruss", "memusage", "msgexec", "pg_virtualenv", "gprofng", "fakeroot-sysv", "systemd-cat",
+        "systemd-socket-activate", "uclampset", "scriptlive",
+    ],
+)  # fmt: skip
+def test_what_runs_another_program_is_asked_about_each_time(name: str) -> None:
+    assert effect(f"{name} rg x", "**", ask="off") == "deny"
+    assert judge(f"{name} rg x").always.entries == ()
+
+
+@pytest.mark.parametrize("name", ["rg", "ls", "apt", "diff", "who-am-i", "strings"])
+def test_near_names_are_none_of_them(name: str) -> None:
+    expected = "deny" if name == "apt" else "allow"
+    assert effect(f"{name} x", f"/usr/bin/{name}", ask="off") == expected
 
 
 @pytest.mark.parametrize("before", ["LC_ALL=C", "LANG=de_DE.UTF-8", "NO_COLOR=1", "CI=true", "TZ=UTC"])
