@@ -59,6 +59,7 @@ from core.model.request import AuditEvent
 from core.ports import Channel, Clock, NameResolver, Runner, Store
 from core.registrar import Registrar
 from core.runs import Runs
+from core.session_modes import SessionDesk
 
 LONGEST_ENDING_S = 3.0  # for runs when the daemon stops; an end not recorded by then is told by the next one
 
@@ -135,7 +136,8 @@ async def assemble(
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
     around = Surroundings(config, live.where, str(socket), loaded.secrets)
     entries = AllowlistEntries(store, clock, around)
-    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries)
+    modes = SessionDesk(store, clock)
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, modes)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)

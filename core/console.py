@@ -157,7 +157,8 @@ class OperatorConsole:
         judge = self._judge()
         case = await asyncio.to_thread(judge.examine, call_of(asked))
         now = self._clock.now()
-        remembered = await self._store.remembered(case.call.agent, case.binding.digest, now)
+        call = case.call
+        remembered = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
         answer = self._located(explain(judge, asked, case, remembered))
         return {**answer, "where": self._daemon.where(str(answer["source"]))}
 

@@ -147,7 +147,7 @@ class Gate:
         call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
         case = await self._look(judge, call, look_up=False)
         now = self._clock.now()
-        remembered = await self._store.remembered(call.agent, case.binding.digest, now)
+        remembered = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
         verdict = await self._verdict(judge, case, remembered)
         if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
             case = await self._look(judge, call, look_up=True)
@@ -168,9 +168,9 @@ class Gate:
         case, verdict = await self.consider(request.call, judge)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        agent, digest, now = request.call.agent, case.binding.digest, self._clock.now()
-        kept = await self._store.remembered(agent, digest, now)
-        return judge.fallback_allows(case, kept.learned, kept.tightening)
+        call, now = request.call, self._clock.now()
+        kept = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
+        return judge.fallback_allows(case, kept.learned, kept.tightenings)
 
     async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
         try:

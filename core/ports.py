@@ -22,7 +22,7 @@ from core.model.request import (
     State,
 )
 from core.model.standing import DenyRule, Remembered, StandingPermission
-from core.store_ports import AllowlistStore, CredentialStore, HistoryStore, PairingStore
+from core.store_ports import AllowlistStore, CredentialStore, HistoryStore, PairingStore, SessionModesStore
 
 
 class Clock(Protocol):
@@ -119,8 +119,13 @@ class RequestStore(Protocol):
 class StandingStore(Protocol):
     """What answers left standing: permissions for a time, and deny rules. `lock` ends all permissions."""
 
-    async def remembered(self, agent: str, binding: str, now: int) -> Remembered:
-        """Return, as of one moment, all that earlier answers mean for a call with this binding."""
+    async def remembered(
+        self, agent: str, binding: str, now: int, sessions: Sequence[str] = ()
+    ) -> Remembered:
+        """Return, as of one moment, all that earlier answers mean for a call with this binding.
+
+        `sessions` are the one it was made in and those that it descends from: what is set for them counts.
+        """
         ...
 
     async def permissions(self, now: int) -> tuple[StandingPermission, ...]:
@@ -225,6 +230,7 @@ class Store(
     HistoryStore,
     StandingStore,
     SessionStore,
+    SessionModesStore,
     AllowlistStore,
     CredentialStore,
     PairingStore,

@@ -8,7 +8,8 @@ from typing import Any
 
 from adapters.ingress import params as p
 from adapters.ingress.jsonrpc import Code, RpcError
-from core.desks import AllowlistDesk, Console, OperatorDesks, ToolDesk
+from adapters.ingress.session_params import OneSession, Tighten
+from core.desks import AllowlistDesk, Console, OperatorDesks, SessionModesDesk, ToolDesk
 from core.model.principal import Reviewer
 
 Subscribe = Callable[[], Awaitable[None]]
@@ -198,6 +199,26 @@ def _allowlist_desk(ctx: OperatorCall) -> AllowlistDesk:
     return ctx.desks.allowlist
 
 
+async def _session_tighten(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(Tighten, params)
+    return await _modes_desk(ctx).tighten(asked.session, asked.security, asked.ask, ctx.reviewer)
+
+
+async def _session_clear(ctx: OperatorCall, params: Params) -> Result:
+    return await _modes_desk(ctx).clear(p.read(OneSession, params).session, ctx.reviewer)
+
+
+async def _sessions_tightened(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await _modes_desk(ctx).tightened()
+
+
+def _modes_desk(ctx: OperatorCall) -> SessionModesDesk:
+    if ctx.desks.session_modes is None:
+        raise RpcError(Code.NOT_AVAILABLE, "modes of sessions cannot be set with this daemon")
+    return ctx.desks.session_modes
+
+
 async def _no_nodes(ctx: OperatorCall, params: Params) -> Result:
     del ctx, params
     why = (
@@ -262,5 +283,8 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "exec.approvals.set": _approvals_set,
     "exec.approvals.node.get": _no_nodes,
     "exec.approvals.node.set": _no_nodes,
+    "session.tighten": _session_tighten,
+    "session.clear": _session_clear,
+    "session.tightened": _sessions_tightened,
     "session.elevated.set": _not_available,
 }

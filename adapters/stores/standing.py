@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +12,7 @@ from adapters.stores.codec import load_reviewer, path_bytes
 from adapters.stores.learned import kept_settings, learned_by
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
+from adapters.stores.session_modes import modes_for
 from core.model.request import AuditEvent, Request
 from core.model.standing import DenyRule, Remembered, StandingPermission
 
@@ -86,7 +88,9 @@ def _text(command: bytes) -> str:
 class SqliteStanding(Part):
     """StandingStore over SQLite."""
 
-    async def remembered(self, agent: str, binding: str, now: int) -> Remembered:
+    async def remembered(
+        self, agent: str, binding: str, now: int, sessions: Sequence[str] = ()
+    ) -> Remembered:
         """Return, as of one moment, all that earlier answers mean for a call with this binding."""
         values = {"agent": agent, "binding": binding, "now": now}
         of_binding = (
@@ -104,7 +108,7 @@ class SqliteStanding(Part):
                 _permission(permission) if permission else None,
                 connection.execute(_SEEN, (agent, binding)).fetchone() is not None,
                 bool(connection.execute("SELECT locked FROM meta").fetchone()[0]),
-                kept_settings(connection).for_agent(agent),
+                (kept_settings(connection).for_agent(agent), *modes_for(connection, sessions)),
             )
 
         return await self._database.read(work)

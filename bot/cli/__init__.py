@@ -22,6 +22,7 @@ COMMANDS = {
     "deny": "decide",
     "permissions": "permissions",
     "allowlist": "allowlist",
+    "session": "session",
     "cancel": "decide",
     "lock": "decide",
     "unlock": "decide",
@@ -41,7 +42,7 @@ COMMANDS = {
     "version": "about",
     "help": "about",
 }
-LATER = ("sessions", "session", "elevated", "service")
+LATER = ("sessions", "elevated", "service")
 SYNONYMS = {"--version": "version", "-V": "version", "--help": "help", "-h": "help"}
 
 

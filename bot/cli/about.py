@@ -25,7 +25,7 @@ look     sayso history                  sayso show ID
          sayso config check|show        sayso reload, sayso status
          sayso audit tail|verify        the record
          sayso channels test            a question that runs nothing
-stop     sayso cancel ID                end a run
+stop     sayso cancel ID                end a run; sayso session tighten KEY: make it stricter
          sayso lock, sayso unlock       stop everything, resume
 agents   sayso agent add|list|revoke    their tokens
 people   sayso pair telegram            let one decide in a chat; sayso people list|remove

@@ -217,7 +217,7 @@ class Whereabouts:
         target = None
         if _is_cd(command):
             target = self._enter(command)
-        elif _own_builtin(command) and not harmless(segments[0]):
+        elif _is_meddling(command, segments[0]):
             self._lose()
         self._join(command.operator, followed=target is not None)
         return target
@@ -280,9 +280,10 @@ def _is_cd(command: SimpleCommand) -> bool:
     return bool(command.words) and command.words[0].value == "cd"
 
 
-def _own_builtin(command: SimpleCommand) -> bool:
-    """Tell whether the shell itself runs it, and not a shell that it starts."""
-    return bool(command.words) and command.words[0].value in BUILTINS
+def _is_meddling(command: SimpleCommand, segment: Segment) -> bool:
+    """Tell whether this is a builtin of this very shell that may change where it is."""
+    own = bool(command.words) and not segment.wrappers
+    return own and segment.builtin and not harmless(segment)
 
 
 def _cd(command: SimpleCommand, target: str) -> str:

@@ -383,7 +383,7 @@ async def test_an_edit_counts_only_on_what_was_read(store, new_request):
     third = await store.exec_approvals()
     assert third.settings == settings
     assert [each.entry for each in third.entries] == [LS]
-    tightening = (await store.remembered("main", "b", 1)).tightening
+    (tightening,) = (await store.remembered("main", "b", 1)).tightenings
     assert tightening.security == Stated("deny", "exec-approvals.json agents.main.security")
     assert tightening.ask == Stated("always", "exec-approvals.json defaults.ask")
     assert tightening.ask_fallback is None
