@@ -59,4 +59,5 @@ def cannot_be_pinned(segment: Segment) -> str | None:
     executable = segment.executable
     if executable is not None and not executable.trusted and executable.identity.sha256 in {None, UNHASHED}:
         return executable.path
-    return next((path for path, identity in segment.scripts if identity.sha256 == UNHASHED), None)
+    unknown = (path for path, identity in segment.scripts if identity.sha256 == UNHASHED)
+    return segment.unpinned or next(unknown, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 
 class Placement(StrEnum):
@@ -72,6 +72,9 @@ class FileIdentity:
         return [self.device, self.inode, self.size, self.mtime_ns, self.ctime_ns, self.sha256]
 
 
+NOT_LOOKED_AT: Final = FileIdentity(0, 0, 0, 0, 0, UNHASHED)
+
+
 @dataclass(frozen=True, slots=True)
 class Executable:
     """A program as found: `path` keeps the name used, `real_path` follows every link.
@@ -119,7 +122,7 @@ class Segment:
     where a `cd` before it could not be followed; `elsewhere` are the other directories it may run in, should
     a `cd` before it fail. `wrappers` are what was looked through, outermost first.
     `scripts` are the files that a program which runs anything is given, by path. `piped` is whether its
-    input comes from a pipe or with the request.
+    input comes from a pipe or with the request. `unpinned` names what runs, and what no pin could hold.
     """
 
     words: tuple[Word, ...]
@@ -133,6 +136,7 @@ class Segment:
     scripts: tuple[tuple[str, FileIdentity], ...] = ()
     elsewhere: tuple[str, ...] = ()
     piped: bool = False
+    unpinned: str | None = None
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ RUNS_ITS_OPTION = [
 
 @pytest.mark.parametrize("line", RUNS_ITS_OPTION)
 def test_a_program_that_runs_what_an_option_names_is_remembered_with_these_arguments_alone(line: str) -> None:
-    name = line.split(" ")[0]
+    name = line.split(" ", maxsplit=1)[0]
     entries = learned(f"{name} harmless")
     assert all(entry.args == ("harmless",) for entry in entries)
     assert effect(seen(line), *entries, ask="off") == "deny"
