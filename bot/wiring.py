@@ -50,6 +50,10 @@ from core.config import Config
 from core.console import Daemon, OperatorConsole
 from core.credentials import Credentials
 from core.desks import OperatorDesks
+from core.directives import Directives
+from core.elevated.authority import trusted_anywhere
+from core.elevations import Elevations
+from core.elevator import Elevator
 from core.errors import StartError
 from core.gate import Gate
 from core.judge import Judge, Site
@@ -59,7 +63,8 @@ from core.model.request import AuditEvent
 from core.ports import Channel, Clock, NameResolver, Runner, Store
 from core.registrar import Registrar
 from core.runs import Runs
-from core.session_modes import SessionDesk
+from core.session_console import SessionConsole
+from core.session_modes import SessionModesConsole
 
 LONGEST_ENDING_S = 3.0  # for runs when the daemon stops; an end not recorded by then is told by the next one
 
@@ -85,6 +90,15 @@ class People:
     herald: Herald
     opened: list[str]
     health: ChannelHealth
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The parts that keep the levels of sessions, and the desks at which they are set."""
+
+    elevations: Elevations
+    console: SessionConsole
+    directives: Directives
 
 
 async def assemble(
@@ -116,11 +130,17 @@ async def assemble(
     people = await _people(stack, live, ledger, store, clock, loaded.secrets)
     runs = Runs(ledger, clock)
     runners = _runners(home, live.judge().site)
-    gate = Gate(live.judge, people.approvals, ledger, store, runs, runners, clock, live.where)
-    link = page.link if page else None
-    daemon = Daemon(_status(home, clock, people), link, live.where, _reloading(live))
-    console = OperatorConsole(store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon)
-    switches = _switches(live, console, people.pairing)
+    levels = await _levels(config, store, clock, people)
+    kept = levels.elevations
+    gate = Gate(
+        live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=kept
+    )
+    status = _status(home, clock, people)
+    daemon = Daemon(status, page.link if page else None, live.where, _reloading(live))
+    console = OperatorConsole(
+        store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
+    )
+    switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     if page is not None:
         page.show_troubles(people.health.troubles)
@@ -134,10 +154,9 @@ async def assemble(
     )
     await stack.enter_async_context(owned(retention.run(), "retention"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
-    around = Surroundings(config, live.where, str(socket), loaded.secrets)
-    entries = AllowlistEntries(store, clock, around)
-    modes = SessionDesk(store, clock)
-    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, modes)
+    entries = AllowlistEntries(store, clock, Surroundings(config, live.where, str(socket), loaded.secrets))
+    sessions = (levels.console, SessionModesConsole(store, clock))
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, *sessions)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)
@@ -175,6 +194,15 @@ async def _people(
     return People(approvals, pairing, routing, herald, opened, ChannelHealth())
 
 
+async def _levels(config: Callable[[], Config], store: Store, clock: Clock, people: People) -> Levels:
+    elevations = Elevations(store, clock, config)
+    await elevations.load()
+    elevator = Elevator(elevations, store, clock, config, people.herald.hear)
+    elevator.on_end.append(people.approvals.end_session)
+    console = SessionConsole(elevator, elevations, store, clock, registry.place)
+    return Levels(elevations, console, Directives(elevator, store, clock, registry.place, people.herald.hear))
+
+
 async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: Store, clock: Clock) -> None:
     """Start the tasks that nobody asks for: notices, the watch over channels, deadlines."""
     watch = Watch(people.health.rows, store, people.herald.hear, clock)
@@ -209,7 +237,7 @@ async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Cl
     await recover(store, ledger, approvals, clock, kill_leftovers)
 
 
-def _switches(live: Live, console: OperatorConsole, pairing: Pairing) -> Switches:
+def _switches(live: Live, console: OperatorConsole, pairing: Pairing, directives: Directives) -> Switches:
     async def lock(reviewer: Reviewer) -> str:
         return str((await console.set_locked(locked=True, reviewer=reviewer))["text"])
 
@@ -218,7 +246,7 @@ def _switches(live: Live, console: OperatorConsole, pairing: Pairing) -> Switche
         locked = "locked" if now["locked"] else "not locked"
         return f"Sayso {now['version']}: {now['waiting']} waiting, {now['running']} running, {locked}"
 
-    return Switches(lock, status, pairing.claim, lambda: live.config().tools.elevated.allow_from)
+    return Switches(lock, status, pairing.claim, directives, lambda: trusted_anywhere(live.config()))
 
 
 async def _open(

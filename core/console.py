@@ -9,15 +9,16 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from core.approvals.card import outcome_of, settled_line
+from core.approvals.card import outcome_of, progress_line, settled_line
 from core.approvals.ledger import Ledger
 from core.approvals.recovery import EVERYTHING_LOCKED, TOKEN_REVOKED
 from core.approvals.rehearsal import rehearsal
 from core.approvals.service import Approvals
 from core.audit import to_row, verify
 from core.credentials import Credentials
+from core.elevations import Elevations
 from core.errors import RequestError, UnknownRequest
-from core.explain import call_of, explain, listed_segments, read_row
+from core.explain import call_of, explain, listed_segments, read_row, standing_of
 from core.judge import Judge
 from core.model.history import Delivery, HistoryQuery
 from core.model.principal import Reviewer
@@ -76,6 +77,8 @@ class OperatorConsole:
         judge: Callable[[], Judge],
         clock: Clock,
         daemon: Daemon,
+        *,
+        elevations: Elevations,
     ) -> None:
         self._store = store
         self._approvals = approvals
@@ -85,6 +88,7 @@ class OperatorConsole:
         self._judge = judge
         self._clock = clock
         self._daemon = daemon
+        self._elevations = elevations
 
     async def pending(self) -> list[dict[str, Any]]:
         """List what waits, oldest first."""
@@ -109,7 +113,6 @@ class OperatorConsole:
             "verdict": request.verdict,
             "always": {"words": list(request.always.words), "why": request.always.why},
             "binding": request.binding.digest,
-            "required": request.required,
             "reviews": [_review(given) for given in request.reviews],
             "copies": [_delivered(delivery) for delivery in deliveries],
             "record": record,
@@ -155,7 +158,9 @@ class OperatorConsole:
         if asked.config is not None:
             raise RequestError("config is for `sayso explain` without the daemon", field="config")
         judge = self._judge()
-        case = await asyncio.to_thread(judge.examine, call_of(asked))
+        call = call_of(asked)
+        standing, _ = standing_of(judge.config, asked, call, self._elevations.standing(call))
+        case = await asyncio.to_thread(judge.examine, call, standing)
         now = self._clock.now()
         call = case.call
         remembered = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
@@ -207,15 +212,21 @@ class OperatorConsole:
         try:
             await self._store.set_locked(locked=True, event=event)
         finally:  # a lock that could not be kept ends what runs all the same
+            self._elevations.forget_all()
             called_off = await self._stop(f"locked by {reviewer}")
         text = f"Locked: every request is denied; {called_off} open questions were withdrawn."
         return {"locked": True, "text": text}
 
     async def _stop(self, why: str, agent: str | None = None) -> int:
-        """End the runs and take back the open questions (of one agent); returns how many questions."""
-        called_off = await self._approvals.call_off(why, agent)
-        await self._runs.stop(why, agent)
-        return called_off
+        """End the runs and take back the open questions (of one agent); returns how many questions.
+
+        The runs are told first: the questions may be many.
+        """
+        self._runs.end(why, agent)
+        try:
+            return await self._approvals.call_off(why, agent)
+        finally:
+            await self._runs.stop(why, agent)
 
     async def test_channels(self, channel: str | None) -> dict[str, Any]:
         """Put a question that cannot run anything to the chats, or to one channel."""
@@ -308,6 +319,8 @@ def summary(request: Request) -> dict[str, Any]:
         "createdAt": request.created_at,
         "deadline": request.deadline,
         "endedAt": request.ended_at,
+        "required": request.required,
+        "progress": progress_line(request) or None,
         "decided": settled_line(request) if request.resolution else None,
         "exitCode": (request.outcome or {}).get("exitCode"),
     }

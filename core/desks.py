@@ -215,6 +215,35 @@ class PairingDesk(Protocol):
         ...
 
 
+class SessionDesk(Protocol):
+    """Sessions and what is set for them; `core.session_console` answers."""
+
+    async def sessions(self) -> list[dict[str, Any]]:
+        """List the sessions that were seen or that something is set for, those that asked last first.
+
+        {session, agent, depth, elevated, source, setBy, setAt, until, reason, breakGlass, chats:
+        [[channel, place]…], firstSeen, lastRequest}
+        """
+        ...
+
+    async def elevate(
+        self, session: str, level: str, for_ms: int | None, reason: str | None, reviewer: Reviewer
+    ) -> dict[str, Any]:
+        """Set a session's level; returns {session, level, until, breakGlass, text}.
+
+        Raises RequestError where that may not be, and then nothing has changed.
+        """
+        ...
+
+    async def bind(self, session: str, channel: str, to: str, reviewer: Reviewer) -> dict[str, Any]:
+        """Tell which session a chat means; returns {session, channel, place, text}."""
+        ...
+
+    async def end(self, session: str, reviewer: Reviewer) -> dict[str, Any]:
+        """End a session: its level, permissions, chats and open questions; returns {session, text}."""
+        ...
+
+
 class ToolDesk(Protocol):
     """Registers the tools of plugins while the daemon runs; `core.registrar` answers."""
 
@@ -264,6 +293,7 @@ class OperatorDesks:
     pairing: PairingDesk
     tools: ToolDesk | None = None
     allowlist: AllowlistDesk | None = None
+    sessions: SessionDesk | None = None
     session_modes: SessionModesDesk | None = None
 
 

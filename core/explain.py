@@ -9,12 +9,16 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from core.config import Config
+from core.elevated.authority import authority
+from core.elevated.levels import standing_for
 from core.errors import RequestError
 from core.judge import Case, Judge
 from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
-from core.model.decision import Effect
-from core.model.principal import Claims
+from core.model.decision import Decision, Effect, Layer, strictest
+from core.model.elevation import NOT_ELEVATED, Elevation, Level, Standing
+from core.model.principal import Claims, Sender
 from core.model.session import SessionKey
 from core.model.standing import Remembered
 from core.model.verdict import Verdict
@@ -48,13 +52,14 @@ class Row:
     sandboxed: bool = False
     allowlist: tuple[RowEntry, ...] = ()
     sender: dict[str, Any] | None = None
-    elevated: str | None = None
+    elevated: Level | None = None
     config: dict[str, Any] | None = None
     security: Literal["deny", "allowlist", "full"] | None = None
     ask: Literal["off", "on-miss", "always"] | None = None
 
 
 _ROW = TypeAdapter(Row)
+_SENDER = TypeAdapter(Sender)
 _NOTHING = Remembered()
 
 
@@ -81,7 +86,40 @@ def call_of(row: Row) -> ToolCall:
         raise RequestError(str(error), field="session") from None
     claims = Claims(row.provider, row.model, row.depth, row.sandboxed)
     stricter = {"security": row.security, "ask": row.ask}
-    return ToolCall(row.tool or EXEC, session, claims, command, row.args, row.elevated, row.cwd, **stricter)
+    asked = row.elevated.value if row.elevated and row.sender is None else None
+    return ToolCall(row.tool or EXEC, session, claims, command, row.args, asked, row.cwd, **stricter)
+
+
+def standing_of(
+    config: Config, row: Row, call: ToolCall, kept: Standing = NOT_ELEVATED
+) -> tuple[Standing, Decision | None]:
+    """Give the level that holds for a row: what its sender sets for it, else what is kept.
+
+    The decision is there where that sender may not elevate.
+    """
+    if row.sender is None or row.elevated is None:
+        return kept, None
+    who, sender = authority(config, call.agent), _sender(row.sender)
+    if who.admits(sender):
+        directive = Elevation("", str(call.session), row.elevated, sender, 0, once=True, used_at=0)
+        return Standing(row.elevated, "sender", directive), None
+    why = f"does not name {sender.channel}:{sender.id}" if who.enabled else "is false"
+    reason = f"this sender may not elevate: {who.source} {why}"
+    return kept, Decision(Layer.ELEVATED, Effect.DENY, reason, "elevated.sender", who.source)
+
+
+def configured(config: Config, call: ToolCall) -> Standing:
+    """Give the level that holds where nobody set any."""
+    return standing_for(config, call, {}, {}, 0)
+
+
+def _sender(given: Mapping[str, Any]) -> Sender:
+    try:
+        return _SENDER.validate_python(dict(given))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(["sender", *(str(part) for part in first["loc"])])
+        raise RequestError(f"{field}: {first['msg']}", field=field) from None
 
 
 def listed_segments(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -94,7 +132,9 @@ def explain(
     judge: Judge, row: Row, case: Case | None = None, remembered: Remembered = _NOTHING
 ) -> dict[str, Any]:
     """Decide what a row describes and tell everything about it; `case` where it was examined already."""
-    case = case or judge.examine(call_of(row), look_up=False)
+    call = case.call if case else call_of(row)
+    standing, refusal = standing_of(judge.config, row, call, configured(judge.config, call))
+    case = case or judge.examine(call, standing, look_up=False)
     own = tuple(
         AllowlistEntry(
             entry.pattern,
@@ -108,5 +148,8 @@ def explain(
     remembered = replace(remembered, learned=(*remembered.learned, *own))
     verdict: Verdict = judge.verdict(case, remembered)
     if case.arguments.unresolved and verdict.effect is Effect.ALLOW:
-        verdict = judge.verdict(judge.examine(case.call), remembered)
+        verdict = judge.verdict(judge.examine(case.call, case.placed.standing), remembered)
+    if refusal is not None:
+        trace = (*verdict.trace, refusal)
+        verdict = replace(verdict, decision=strictest(trace), trace=trace)
     return {"id": row.id, **verdict.to_json()}

@@ -17,12 +17,15 @@ from typing import Any
 
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
+from core.approvals.elevation import unasked
 from core.approvals.ledger import Ledger
 from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
+from core.elevated.levels import Asking
+from core.elevations import ELEVATION_ENDED, Elevations
 from core.errors import BindingMismatch, RequestError, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
-from core.model.call import ToolCall
+from core.model.call import EXEC, ToolCall
 from core.model.command import Placement
 from core.model.decision import Decision, Effect
 from core.model.outcome import Outcome, Status
@@ -42,6 +45,7 @@ log = logging.getLogger(__name__)
 
 LOOKED_AT_ONCE = 2
 LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
+MANY = 1000  # entries of allowlists that are compared, all commands of a line together
 
 Locate = Callable[[str], str | None]
 
@@ -72,6 +76,8 @@ class Gate:
         runners: Mapping[Placement, Runner],
         clock: Clock,
         locate: Locate,
+        *,
+        elevations: Elevations,
     ) -> None:
         self._judge = judge
         self._told = ToldWarnings()
@@ -83,12 +89,13 @@ class Gate:
         self._runners = runners
         self._clock = clock
         self._locate = locate
+        self._elevations = elevations
         # What one agent asks about takes long in places; it must not take every thread that looks.
         self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(LOOKED_AT_ONCE))
 
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome."""
-        case, verdict = await self.consider(call)
+        case, verdict = await self.consider(await self._elevations.directed(call))
         request = self._request(case, verdict, RequestKind.RUN, peer)
         if verdict.effect is Effect.DENY:
             return await self._refuse(request)
@@ -98,7 +105,7 @@ class Gate:
 
     async def ask(self, call: ToolCall, peer: PeerCredentials | None) -> Outcome:
         """Decide without running: allowed, denied, or pending with the id to wait for."""
-        case, verdict = await self.consider(call)
+        case, verdict = await self.consider(await self._elevations.directed(call))
         request = self._request(case, verdict, RequestKind.ASK, peer)
         if verdict.effect is Effect.DENY:
             return await self._refuse(request)
@@ -122,7 +129,7 @@ class Gate:
         request = await self._own(call.agent, request_id)
         if request.state is not State.APPROVED:
             return outcome_of(request)
-        case, verdict = await self.consider(call)
+        case, verdict = await self.consider(replace(call, directive=request.call.directive))
         return await self._start(request, case, verdict, observer)
 
     async def withdraw(self, agent: str, request_id: str) -> Outcome:
@@ -133,8 +140,15 @@ class Gate:
 
     async def describe(self, session: SessionKey, claims: Claims) -> Mapping[str, Any]:
         """Tell an agent what holds for its session."""
-        tools = self._judge().toolset(session, await self._sessions.settled(session, claims))
-        return {"session": str(session), "agent": session.agent, "tools": sorted(tools.allowed)}
+        claims = await self._sessions.settled(session, claims)
+        tools = self._judge().toolset(session, claims)
+        level = self._elevations.standing(ToolCall(EXEC, session, claims)).level
+        return {
+            "session": str(session),
+            "agent": session.agent,
+            "tools": sorted(tools.allowed),
+            "elevated": level.value,
+        }
 
     async def consider(
         self, call: ToolCall, judge: Judge | None = None, *, approved: bool = False
@@ -158,8 +172,9 @@ class Gate:
 
     async def _verdict(self, judge: Judge, case: Case, remembered: Remembered) -> Verdict:
         """Decide a case; a large one must not hold up the others."""
-        if case.facts is not None and len(case.facts.text) > LARGE:
-            return await asyncio.to_thread(judge.verdict, case, remembered)
+        if _takes_long(case, remembered):
+            async with self._turns[case.call.agent]:
+                return await asyncio.to_thread(judge.verdict, case, remembered)
         return judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
@@ -175,14 +190,15 @@ class Gate:
     async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
         try:
             async with asyncio.timeout(self.looking_deadline_s), self._turns[call.agent]:
-                return await asyncio.to_thread(judge.examine, call, look_up=look_up)
+                standing = self._elevations.standing(call)
+                return await asyncio.to_thread(judge.examine, call, standing, look_up=look_up)
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
             raise RequestError(why, field="cwd") from None
 
     async def _barred(self, request: Request) -> Outcome:
         """Refuse what the store did not open: all was locked since, a permission ended, the agent revoked."""
-        ended = ENDED if request.permission else REVOKED
+        ended = ENDED if request.permission else ELEVATION_ENDED if request.elevation else REVOKED
         return await self._overrule(request, LOCKED if await self._store.locked() else ended)
 
     async def _overrule(self, request: Request, decision: Decision) -> Outcome:
@@ -228,7 +244,7 @@ class Gate:
         """Wait for the answer, then for the run; the first asker to see a yes starts it."""
         beyond_waiting = tuple(state for state in State if state is not State.WAITING)
         request = await self._ledger.until(request_id, *beyond_waiting)
-        if request.kind is RequestKind.ASK:
+        if request.kind is RequestKind.ASK and request.state is not State.RUNNING:
             return await self._handed_over(request)
         if request.state is State.APPROVED:
             case, verdict = await self.consider(request.call)
@@ -255,6 +271,7 @@ class Gate:
         objection = _objection(request, case, verdict)
         if objection:
             return await self._stopped(request, objection)
+        request = replace(request, elevation=_rests_on(case))
         return await self._run(lifecycle.started(request, self._clock.now()), case, verdict, observer)
 
     async def _stopped(self, request: Request, objection: Objection) -> Outcome:
@@ -265,6 +282,8 @@ class Gate:
     async def _run(self, start: Change, case: Case, verdict: Verdict, observer: RunObserver) -> Outcome:
         """Record the start and hand the bound command to its runner; whoever comes second only watches."""
         request = start.request
+        if case.placed.asking is Asking.NEVER:
+            start = unasked(start, case.placed.decision)
         argv = run_argv(case.facts) if case.facts else ()
         stdin = request.call.command.stdin if request.call.command else None
         order = RunOrder(request.id, argv, case.bound, request.binding, stdin)
@@ -323,7 +342,21 @@ class Gate:
             obligations=frozenset().union(*(decision.obligations for decision in verdict.trace)),
             peer=peer,
             permission=permission.id if permission else None,
+            elevation=_rests_on(case),
         )
+
+
+def _rests_on(case: Case) -> str | None:
+    """Name what was set for the session, where the placement follows from it."""
+    elevation = case.placed.standing.elevation
+    return elevation.id if elevation else None
+
+
+def _takes_long(case: Case, remembered: Remembered) -> bool:
+    if case.facts is None:
+        return False
+    entries = len(remembered.learned) + (len(case.policy.allowlist) if case.policy else 0)
+    return len(case.facts.text) > LARGE or len(case.facts.segments) * entries > MANY
 
 
 def _objection(request: Request, case: Case, verdict: Verdict) -> Objection | None:
@@ -332,7 +365,7 @@ def _objection(request: Request, case: Case, verdict: Verdict) -> Objection | No
     if changed:
         return Objection(str(BindingMismatch(changed)))
     decision = request.resolution.decision if request.resolution else ""
-    by_policy_alone = decision == "allowed-by-policy"
+    by_policy_alone = decision in ("allowed-by-policy", "allowed-by-elevation")
     if verdict.effect is Effect.DENY or (by_policy_alone and verdict.effect is not Effect.ALLOW):
         why = f"it was allowed, but by now {verdict.decision.reason}"
         return Objection(why, verdict.decision.rule)

@@ -16,7 +16,7 @@ from core.arguments.judge import judge_arguments
 from core.arguments.judgement import ArgumentJudgement
 from core.arguments.surroundings import Surroundings, surroundings_of
 from core.config import Config
-from core.elevated.placement import Placed, place
+from core.elevated.placement import Placed, place, skipping
 from core.execsec.decide import ExecJudgement, decide, fallback_allows, together
 from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
@@ -25,6 +25,7 @@ from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, Placement
 from core.model.decision import Decision, Effect, Layer, strictest
+from core.model.elevation import NOT_ELEVATED, Standing
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.principal import Claims
 from core.model.session import SessionKey
@@ -122,14 +123,14 @@ class Judge:
         self._plan = lru_cache(maxsize=512)(self._laid_out)
         self._surroundings = lru_cache(maxsize=512)(self._surrounded)
 
-    def examine(self, call: ToolCall, *, look_up: bool = True) -> Case:
+    def examine(self, call: ToolCall, standing: Standing = NOT_ELEVATED, *, look_up: bool = True) -> Case:
         """Gather the facts of a call; without `look_up` no host name is looked up."""
         tool_name = normalise(call.tool)
         tool = decide_tool(self.toolset(call.session, call.claims), tool_name)
         if tool_name != EXEC:
             return self._client_case(call, tool, self._names if look_up else None)
         asked = asked_by_tool(EXEC, self._around(call))
-        placed = place(self.config, call)
+        placed = place(self.config, call, standing)
         command = call.command or _command_from(call)
         if command is None:
             why = "exec takes one command, as a line or a list of words, and at most one absolute cwd"
@@ -160,7 +161,8 @@ class Judge:
     ) -> Verdict:
         """Decide a case: every layer answers, the strictest holds, all of them are the trace.
 
-        Only a standing permission makes the answer milder: from a question to a yes, never from a no.
+        Only a standing permission or elevated full makes the answer milder: from a question to a yes, never
+        from a no.
         """
         owners = refuse_owner_only(self.config, case.call.agent, case.call.tool)
         trace: list[Decision] = [case.tool, *([owners] if owners else [])]
@@ -176,9 +178,10 @@ class Judge:
         trace += [forbidden] if forbidden else []
         trace += [LOCKED] if remembered.locked else []
         permitted = permitting(remembered.permission, trace)
-        trace += [permitted] if permitted else []
+        milder = permitted or skipping(case.placed, strictest(trace).effect)
+        trace += [milder] if milder else []
         return Verdict(
-            permitted or strictest(trace),
+            milder or strictest(trace),
             tuple(trace),
             case.placed.placement,
             case.facts,
@@ -336,13 +339,15 @@ def _real_paths(arguments: ArgumentJudgement) -> tuple[tuple[str, str], ...]:
 def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
     if not remembered.deny_rules:
         return None
-    spelled = spellings(case.facts) if case.facts else set()
+    commands = {rule.command for rule in remembered.deny_rules}
+    spelled = commands.intersection(spellings(case.facts)) if case.facts else frozenset[str]()
     return forbidding(remembered.deny_rules, {case.bound.canonical} | spelled)
 
 
 def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
     """Withhold Always where another rule would ask all the same."""
-    asks = next((each for each in case.arguments.decisions if each.effect is Effect.ASK), None)
+    others = (case.placed.decision, *case.arguments.decisions)
+    asks = next((each for each in others if each.effect is Effect.ASK), None)
     if asks is not None:
         return AlwaysOffer(why=f"{asks.reason}, so remembering would change nothing")
     return always

@@ -21,8 +21,16 @@ from core.model.request import (
     Review,
     State,
 )
+from core.model.session import KnownSession
 from core.model.standing import DenyRule, Remembered, StandingPermission
-from core.store_ports import AllowlistStore, CredentialStore, HistoryStore, PairingStore, SessionModesStore
+from core.store_ports import (
+    AllowlistStore,
+    CredentialStore,
+    ElevationStore,
+    HistoryStore,
+    PairingStore,
+    SessionModesStore,
+)
 
 
 class Clock(Protocol):
@@ -106,6 +114,13 @@ class RequestStore(Protocol):
         """
         ...
 
+    async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Apply many changes in one durable transaction; tells of each what `commit` would.
+
+        Where one raises, none is applied.
+        """
+        ...
+
     async def request(self, request_id: str) -> Request | None:
         """Return the request with this full id."""
         ...
@@ -157,6 +172,14 @@ class SessionStore(Protocol):
 
     async def deepest(self, session: str, depth: int, at: int) -> int:
         """Note a spawn depth that a session claims; returns the deepest that it ever claimed."""
+        ...
+
+    async def sessions(self, limit: int) -> tuple[KnownSession, ...]:
+        """Return the sessions that were seen, those that asked last first."""
+        ...
+
+    async def sessions_on(self, channel: str) -> tuple[str, ...]:
+        """Return the keys of the sessions that name this channel, and are no subagent's."""
         ...
 
 
@@ -237,6 +260,7 @@ class Store(
     HistoryStore,
     StandingStore,
     SessionStore,
+    ElevationStore,
     SessionModesStore,
     AllowlistStore,
     CredentialStore,

@@ -17,7 +17,7 @@ class _Kept(SessionModesStore, CredentialStore, Protocol):
     """What this desk needs of the store."""
 
 
-class SessionDesk:
+class SessionModesConsole:
     """Sets, lists and clears the modes of sessions; each change is in the record with who made it."""
 
     def __init__(self, store: _Kept, clock: Clock) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from core.model.allowlist import AllowlistEdit, AllowlistEntry, EntryUse, ExecApprovals
+from core.model.elevation import ChatBinding, Elevation
 from core.model.history import Delivery, HistoryQuery
 from core.model.pairing import PairedPerson
 from core.model.request import AgentRecord, AuditEvent, Request, State
@@ -87,6 +88,38 @@ class CredentialStore(Protocol):
 
     async def end_login(self, token_sha256: str) -> None:
         """End a login."""
+        ...
+
+
+class ElevationStore(Protocol):
+    """What people set for sessions, and the chats that sessions belong to. `lock` ends all elevations."""
+
+    async def elevations(self) -> tuple[Elevation, ...]:
+        """Return everything that was set and not ended, oldest first; its time may be over."""
+        ...
+
+    async def elevate(self, elevation: Elevation, event: AuditEvent) -> bool:
+        """Keep what a person set, in place of what stood; False while everything is locked.
+
+        The standing permissions of the session and of those below it end with it. A directive (`once`) only
+        takes the place of one that waits, and ends no permissions.
+        """
+        ...
+
+    async def use_directive(self, elevation_id: str, at: int) -> bool:
+        """Use a directive up; False where it was used, is over or was taken back."""
+        ...
+
+    async def end_session(self, session: str, event: AuditEvent) -> bool:
+        """End what was set for a session, its permissions and its chats; False where there was nothing."""
+        ...
+
+    async def bind_chat(self, binding: ChatBinding, agent: str, event: AuditEvent) -> None:
+        """Keep which session of an agent a chat means, in place of what it meant before."""
+        ...
+
+    async def chat_bindings(self) -> tuple[ChatBinding, ...]:
+        """Return all of them, oldest first."""
         ...
 
 

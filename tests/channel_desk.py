@@ -12,8 +12,8 @@ import pytest
 from core.approvals import commands
 from core.errors import UnknownRequest
 from core.model.card import Card
-from core.model.chat import Press, Reply, Sender, Typed, Verb
-from core.model.principal import Reviewer
+from core.model.chat import Press, Reply, Typed, Verb
+from core.model.principal import Reviewer, Sender
 from core.model.request import Answer, Review, State
 from core.ports import Clock
 

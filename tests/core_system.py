@@ -17,10 +17,12 @@ from core.approvals.binding import reverify
 from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
+from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
 from core.credentials import Credentials
+from core.elevations import Elevations
 from core.gate import Gate
 from core.judge import Judge, Site
 from core.model.call import CommandText, ToolCall
@@ -83,11 +85,16 @@ class System:
         self.store, self.clock, self.routes = store, clock, routes
         self.ledger = Ledger(store)
         flood = FloodControl(clock, lambda: self.judge.config.approvals.exec)
-        self.approvals = Approvals(self.ledger, store, clock, self._routes, flood=flood)
+        self.rules = None
+        self.required = lambda _request: 1
+        book = Rulebook(lambda: self.judge.config)
+        rules = lambda: self.rules or book.rules()  # noqa: E731 - tests replace them
+        self.approvals = Approvals(self.ledger, store, clock, self._routes, rules=rules, flood=flood)
         self.runs = Runs(self.ledger, clock)
         self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
         site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")
         self.judge = Judge(Config.model_validate(config), site, resolver, names or SystemNameResolver())
+        self.elevations = Elevations(store, clock, lambda: self.judge.config)
         self.gate = Gate(
             lambda: self.judge,
             self.approvals,
@@ -97,15 +104,25 @@ class System:
             self.runners,
             clock,
             lambda _path: None,
+            elevations=self.elevations,
         )
         self.credentials = Credentials(store, clock, "operator-token")
         daemon = Daemon(dict, None, lambda _path: None)
         self.console = OperatorConsole(
-            store, self.approvals, self.ledger, self.runs, self.credentials, lambda: self.judge, clock, daemon
+            store,
+            self.approvals,
+            self.ledger,
+            self.runs,
+            self.credentials,
+            lambda: self.judge,
+            clock,
+            daemon,
+            elevations=self.elevations,
         )
 
-    def _routes(self, _request):
-        return tuple(Route(channel, "", (), 120_000, "test") for channel in self.routes)
+    def _routes(self, request):
+        required = self.required(request)
+        return tuple(Route(channel, "", (), 120_000, "test", required=required) for channel in self.routes)
 
     @property
     def orders(self):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.ingress import params as p
+from adapters.ingress import session_params as s
 from adapters.ingress.jsonrpc import Code, RpcError
-from adapters.ingress.session_params import OneSession, Tighten
-from core.desks import AllowlistDesk, Console, OperatorDesks, SessionModesDesk, ToolDesk
+from core.desks import AllowlistDesk, Console, OperatorDesks, SessionDesk, SessionModesDesk, ToolDesk
 from core.model.principal import Reviewer
 
 Subscribe = Callable[[], Awaitable[None]]
@@ -200,12 +200,12 @@ def _allowlist_desk(ctx: OperatorCall) -> AllowlistDesk:
 
 
 async def _session_tighten(ctx: OperatorCall, params: Params) -> Result:
-    asked = p.read(Tighten, params)
+    asked = p.read(s.Tighten, params)
     return await _modes_desk(ctx).tighten(asked.session, asked.security, asked.ask, ctx.reviewer)
 
 
 async def _session_clear(ctx: OperatorCall, params: Params) -> Result:
-    return await _modes_desk(ctx).clear(p.read(OneSession, params).session, ctx.reviewer)
+    return await _modes_desk(ctx).clear(p.read(s.BySession, params).session, ctx.reviewer)
 
 
 async def _sessions_tightened(ctx: OperatorCall, params: Params) -> Result:
@@ -238,9 +238,30 @@ async def _subscribe(ctx: OperatorCall, params: Params) -> Result:
     return {"subscribed": True}
 
 
-async def _not_available(ctx: OperatorCall, params: Params) -> Result:
-    del ctx, params
-    raise RpcError(Code.NOT_AVAILABLE, "this method is not available in this version of Sayso")
+async def _sessions(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await _session_desk(ctx).sessions()
+
+
+async def _elevate(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(s.Elevate, params)
+    desk = _session_desk(ctx)
+    return await desk.elevate(asked.session, asked.level, asked.for_ms, asked.safe_reason, ctx.reviewer)
+
+
+async def _session_bind(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(s.BindSession, params)
+    return await _session_desk(ctx).bind(asked.session, asked.channel, asked.to, ctx.reviewer)
+
+
+async def _session_end(ctx: OperatorCall, params: Params) -> Result:
+    return await _session_desk(ctx).end(p.read(s.BySession, params).session, ctx.reviewer)
+
+
+def _session_desk(ctx: OperatorCall) -> SessionDesk:
+    if ctx.desks.sessions is None:
+        raise RpcError(Code.NOT_AVAILABLE, "sessions cannot be changed with this daemon")
+    return ctx.desks.sessions
 
 
 OperatorMethod = Callable[[OperatorCall, Params], Awaitable[Result]]
@@ -283,8 +304,11 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "exec.approvals.set": _approvals_set,
     "exec.approvals.node.get": _no_nodes,
     "exec.approvals.node.set": _no_nodes,
+    "session.list": _sessions,
+    "session.elevated.set": _elevate,
+    "session.bind": _session_bind,
+    "session.end": _session_end,
     "session.tighten": _session_tighten,
     "session.clear": _session_clear,
     "session.tightened": _sessions_tightened,
-    "session.elevated.set": _not_available,
 }

@@ -94,6 +94,7 @@ class SqliteLock(Part):
             connection.execute("UPDATE meta SET locked = ?", (locked,))
             if locked:
                 connection.execute("UPDATE permissions SET ended_at = ? WHERE ended_at IS NULL", (event.at,))
+                connection.execute("UPDATE elevations SET ended_at = ? WHERE ended_at IS NULL", (event.at,))
             append_events(connection, (event,))
 
         await self._database.write(work)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from adapters.stores.credentials import SqliteCredentials
+from adapters.stores.elevations import SqliteElevations
 from adapters.stores.history import SqliteHistory
 from adapters.stores.learned import SqliteAllowlist
 from adapters.stores.opening import open_database
@@ -24,6 +25,7 @@ class SqliteStore(
     SqliteHistory,
     SqliteStanding,
     SqliteSessions,
+    SqliteElevations,
     SqliteSessionModes,
     SqliteAllowlist,
     SqliteCredentials,

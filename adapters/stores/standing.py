@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from adapters.stores.codec import load_reviewer, path_bytes
+from adapters.stores.codec import load_reviewers, path_bytes, reviewers_text
 from adapters.stores.learned import kept_settings, learned_by
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
@@ -42,14 +41,15 @@ _SEEN = "SELECT 1 FROM requests WHERE person_allowed = 1 AND agent = ? AND bindi
 
 def permit(connection: sqlite3.Connection, permission: StandingPermission) -> None:
     """Keep a permission inside the transaction that is open."""
-    row = asdict(permission) | {"given_by": json.dumps(asdict(permission.given_by))}
-    row["command"] = path_bytes(permission.command)
+    given_by, command = reviewers_text(permission.given_by), path_bytes(permission.command)
+    row = asdict(permission) | {"given_by": given_by, "command": command}
     connection.execute(_PERMIT, row)
 
 
 def forbid(connection: sqlite3.Connection, rule: DenyRule) -> None:
     """Keep a deny rule inside the transaction that is open."""
-    row = asdict(rule) | {"given_by": json.dumps(asdict(rule.given_by)), "command": path_bytes(rule.command)}
+    given_by, command = reviewers_text((rule.given_by,)), path_bytes(rule.command)
+    row = asdict(rule) | {"given_by": given_by, "command": command}
     connection.execute(_FORBID, row)
 
 
@@ -72,13 +72,14 @@ def permission_counts(connection: sqlite3.Connection, request: Request, now: int
 
 def _permission(row: tuple[Any, ...]) -> StandingPermission:
     request_id, agent, session, binding, command, given_by, *times = row
-    who = load_reviewer(given_by)
+    who = load_reviewers(given_by)
     return StandingPermission(request_id, agent, session, binding, _text(command), who, *times)
 
 
 def _deny_rule(row: tuple[Any, ...]) -> DenyRule:
     request_id, agent, command, given_by, given_at, reason = row
-    return DenyRule(request_id, agent, _text(command), load_reviewer(given_by), given_at, reason)
+    (who,) = load_reviewers(given_by)
+    return DenyRule(request_id, agent, _text(command), who, given_at, reason)
 
 
 def _text(command: bytes) -> str:

@@ -22,7 +22,9 @@ COMMANDS = {
     "deny": "decide",
     "permissions": "permissions",
     "allowlist": "allowlist",
-    "session": "session",
+    "sessions": "sessions",
+    "session": "sessions",
+    "elevated": "sessions",
     "cancel": "decide",
     "lock": "decide",
     "unlock": "decide",
@@ -42,7 +44,7 @@ COMMANDS = {
     "version": "about",
     "help": "about",
 }
-LATER = ("sessions", "elevated", "service")
+LATER = ("service",)
 SYNONYMS = {"--version": "version", "-V": "version", "--help": "help", "-h": "help"}
 
 

@@ -8,10 +8,6 @@ from bot.cli.operator import ask
 from bot.cli.parser import Parser
 from bot.cli.terminal import put_json, shown, table
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 _HEADS = ("SESSION", "SECURITY", "ASK")
 _NONE = "nothing is set: what is configured holds for every session"
 
@@ -56,7 +52,3 @@ def _list(*, as_json: bool) -> int:
     else:
         print(_NONE)
     return exits.OK
-
-
-# The verbs of `sayso session` that live here, for its command to offer beside its own.
-VERBS: dict[str, Callable[[list[str]], int]] = {"tighten": tighten}

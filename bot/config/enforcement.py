@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bot.config.quorums import quorum_doubts
+from bot.config.elevation import elevation_doubts, sender_lists
+from bot.config.quorums import people_doubts, quorum_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
@@ -18,12 +19,9 @@ from core.policy.checks import never_counting, unknown_channels, without_built_i
 # Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
 NOT_ENFORCED_YET = MappingProxyType(
     {
-        "tools.elevated": "elevation cannot be turned on",
         "tools.exec.node": "there are no nodes, so host: node refuses every run",
-        "agents.*.tools.elevated": "elevation cannot be turned on",
         "agents.*.sandbox.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "agents.*.sandbox.docker": "there are no containers",
-        "agents.defaults.elevatedDefault": "elevation cannot be turned on",
         "sandboxing.backend": "only bubblewrap is built, so every sandboxed run is refused",
         "sandboxing.docker": "there are no containers",
         "channels.discord": "nothing is sent there",
@@ -40,7 +38,8 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for path in _set_paths(config, pattern.split("."), "")
     ]
     policy = (*never_counting(config), *without_built_ins(config), *unknown_channels(config))
-    people = (*_faulty_senders(config), *quorum_doubts(config))
+    about_people = (*_faulty_senders(config), *people_doubts(config), *quorum_doubts(config))
+    people = (*about_people, *elevation_doubts(config))
     return (*texts, *policy, *_idle_skill_bins(config), *_faulty_globs(config), *people)
 
 
@@ -94,20 +93,9 @@ def _children(value: Any, head: str) -> Iterator[tuple[str, Any, bool]]:  # noqa
 
 
 def _faulty_senders(config: Config) -> Iterator[str]:
-    for path, patterns in _sender_lists(config):
+    for path, patterns in sender_lists(config):
         for index, text in enumerate(patterns):
             try:
                 senders.parse(text)
             except ValueError as fault:
                 yield f"{path}[{index}] names nobody: {fault}"
-
-
-def _sender_lists(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
-    approvals = config.approvals.exec
-    yield "approvals.exec.approvers", approvals.approvers
-    for index, target in enumerate(approvals.targets):
-        yield f"approvals.exec.targets[{index}].approvers", target.approvers
-    yield "tools.elevated.allowFrom", config.tools.elevated.allow_from
-    for name, agent in config.agents.by_id.items():
-        if agent.tools.elevated is not None:
-            yield f"agents.{name}.tools.elevated.allowFrom", agent.tools.elevated.allow_from

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from core.display import duration, elide, safe
+from core.model.elevation import Level
 from core.model.session import SessionKey
 from core.model.standing import LONGEST_MS, SHORTEST_MS
 
@@ -20,7 +21,10 @@ HELP = """\
 /approve ID always: allow it, and remember it where that is offered
 /deny ID [reason]: do not allow it
 /deny ID always [reason]: do not allow it, now or later
-/elevated [on|ask|full|off] [for 30m] [SESSION]: see or set where commands of a session run
+/elevated: see where commands of this chat's session run, and who is asked
+/elevated on|ask|full|off [for 30m] [SESSION]: set that
+/elevated on please restart it: for the next command alone
+/sayso bind SESSION: the session that this chat means
 /sayso status: what is going on
 /sayso lock: stop everything; only the operator unlocks, on the machine itself
 /pair CODE: connect this chat, with a code from the operator
@@ -33,15 +37,6 @@ class How(StrEnum):
     ONCE = "once"
     ALWAYS = "always"
     FOR = "for"
-
-
-class Level(StrEnum):
-    """What `/elevated` can be set to."""
-
-    ON = "on"
-    ASK = "ask"
-    FULL = "full"
-    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +64,22 @@ class Pending:
 
 @dataclass(frozen=True, slots=True)
 class Elevated:
-    """`/elevated` or `/elev`; without a level it asks how things stand, without a session in this chat's."""
+    """`/elevated` or `/elev`; without a level it asks how things stand, without a session in this chat's.
+
+    `once` is for a message that says more than that: it counts for the next command alone.
+    """
 
     level: Level | None = None
     for_ms: int | None = None
     session: SessionKey | None = None
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SaysoBind:
+    """`/sayso bind`: the session is the one that this chat means from then on."""
+
+    session: SessionKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,17 @@ class Malformed:
 
 
 Command: TypeAlias = (
-    Approve | Deny | Pending | Elevated | SaysoStatus | SaysoLock | SaysoUnlock | SaysoHelp | Pair | Malformed
+    Approve
+    | Deny
+    | Pending
+    | Elevated
+    | SaysoBind
+    | SaysoStatus
+    | SaysoLock
+    | SaysoUnlock
+    | SaysoHelp
+    | Pair
+    | Malformed
 )
 
 _HEAD = re.compile(r"/([A-Za-z]+)(?:@([A-Za-z0-9_]{1,64}))?(?=[ \t\r\n]|\Z)")
@@ -135,8 +151,11 @@ _ECHOED = 40
 
 _APPROVE_FORM = "Write /approve ID, /approve ID always, /approve ID for 30m or /approve ID deny."
 _DENY_FORM = "Write /deny ID, with a reason after it if you like."
-_ELEVATED_FORM = "Write /elevated on, ask, full or off; `for 30m` and a session key may follow."
-_SAYSO_FORM = "Write /sayso status, /sayso lock or /sayso help."
+_ELEVATED_FORM = (
+    "Write /elevated on, ask, full or off; `for 30m` and a session key may follow. "
+    "With a message of several words after it, it counts for the next command alone."
+)
+_SAYSO_FORM = "Write /sayso status, /sayso lock, /sayso bind SESSION or /sayso help."
 _PAIR_FORM = "Write /pair and the code that the operator gave you."
 
 
@@ -236,7 +255,7 @@ def _pending(arguments: _Arguments) -> Command:
 
 
 def _elevated(arguments: _Arguments) -> Command:
-    words = arguments.words_alone()
+    words = list(arguments.words)
     level: Level | None = None
     for_ms: int | None = None
     session: SessionKey | None = None
@@ -247,23 +266,41 @@ def _elevated(arguments: _Arguments) -> Command:
             level = Level(low)
         elif for_ms is None and low == "for":
             for_ms = _duration(words)
-        elif session is None and ":" in word:
+        elif session is None and word.lower().startswith("agent:"):
             session = _session(word)
-        else:
+        elif level is None or for_ms is not None or session is not None or not (words or arguments.below):
             raise _unexpected(word)
+        else:
+            return Elevated(level, once=True)
+    if arguments.below:
+        return _directive(level, for_ms, session)
     if for_ms is not None and level in (None, Level.OFF):
         raise _FormError("A time goes with on, ask or full only.")
     return Elevated(level, for_ms, session)
 
 
+def _directive(level: Level | None, for_ms: int | None, session: SessionKey | None) -> Elevated:
+    if level is None or for_ms is not None or session is not None:
+        raise _FormError("With more text below it, this counts once, and takes a level alone.")
+    return Elevated(level, once=True)
+
+
 def _sayso(arguments: _Arguments) -> Command:
     words = arguments.words_alone()
     word = words.pop(0) if words else "help"
+    if _low(word) == "bind":
+        return _bind(words)
     command = _SAYSO.get(_low(word))
     if command is None:
         raise _unexpected(word)
     _nothing_more(words)
     return command
+
+
+def _bind(words: list[str]) -> Command:
+    if len(words) != 1:
+        raise _FormError("Name the session that this chat means, as in /sayso bind agent:main:main.")
+    return SaysoBind(_session(words[0]))
 
 
 def _pair(arguments: _Arguments) -> Command:

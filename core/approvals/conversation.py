@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from core.approvals import commands
 from core.approvals.service import Approvals
@@ -11,8 +12,8 @@ from core.approvals.tries import Tries
 from core.display import time_left
 from core.elevated.senders import authorised
 from core.model.card import Card
-from core.model.chat import Press, Reply, Sender, Typed, Verb
-from core.model.principal import Reviewer
+from core.model.chat import Press, Reply, Typed, Verb
+from core.model.principal import Reviewer, Sender
 from core.model.request import MIN_PREFIX, Answer, AuditEvent, KeptCopy, Request, Review, State
 from core.ports import Clock, ReviewAnswer, Store
 
@@ -39,13 +40,29 @@ _HOW = {
 }
 
 
+class ElevationDesk(Protocol):
+    """What chats say about levels of sessions; `core.directives` answers."""
+
+    async def typed(self, typed: Typed, command: commands.Elevated | commands.SaysoBind) -> Reply | None:
+        """Take a command; None where its sender is to hear nothing."""
+        ...
+
+    async def chosen(self, press: Press) -> Reply:
+        """Take a button that says which session was meant."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What a chat may throw besides answers: a code by anybody, the rest by those in `allow_from`."""
+    """What a chat may throw besides answers.
+
+    A code by anybody, `lock` and `status` by those in `allow_from`; `elevation` looks itself at who may.
+    """
 
     lock: Callable[[Reviewer], Awaitable[str]]
     status: Callable[[], Awaitable[str]]
     claim: Callable[[Typed, str], Awaitable[str]]
+    elevation: ElevationDesk
     allow_from: Callable[[], tuple[str, ...]] = tuple
 
 
@@ -89,6 +106,8 @@ class Conversation:
 
     async def press(self, press: Press) -> Reply:
         """Take a pressed button. What it carried is attacker-chosen: only a kept nonce means anything."""
+        if press.verb == Verb.CHOOSE:
+            return await self._switches.elevation.chosen(press)
         kept = await self._store.copy_by_nonce(press.nonce)
         request = await self._store.request(kept.request_id) if kept else None
         if kept is None or request is None:
@@ -114,8 +133,15 @@ class Conversation:
             reason,
             for_ms=press.for_ms,
             places=(press.place,),
+            sender=press.sender,
         )
-        return Reply((await self._approvals.review(review)).text)
+        return await self._reviewed(review, request, press.place)
+
+    async def _reviewed(self, review: Review, request: Request, place: str) -> Reply:
+        reviewed = await self._approvals.review(review)
+        if review.sender is not None and reviewed.alarm is not None:
+            await self._record(reviewed.alarm, review.sender, place, request)
+        return Reply(reviewed.text)
 
     async def typed(self, typed: Typed) -> Reply | None:
         """Take a typed message; None where it is none of our commands."""
@@ -125,7 +151,9 @@ class Conversation:
                 return await self._decide(typed, command)
             case commands.Pending():
                 return await self._pending(typed)
-            case commands.SaysoLock() | commands.SaysoStatus() | commands.Elevated():
+            case commands.Elevated() | commands.SaysoBind():
+                return await self._switches.elevation.typed(typed, command)
+            case commands.SaysoLock() | commands.SaysoStatus():
                 return await self._for_the_trusted(typed, command)
             case commands.Pair(code):
                 return Reply(await self._switches.claim(typed, code))
@@ -143,7 +171,8 @@ class Conversation:
             return Reply(f"Several requests begin with {command.id}: {several}")
         review = _review(theirs[0].id, command, _reviewer(typed.sender))
         places = self._places(typed, theirs[0])
-        return Reply((await self._approvals.review(replace(review, places=places))).text)
+        review = replace(review, places=places, sender=typed.sender)
+        return await self._reviewed(review, theirs[0], typed.place)
 
     def _places(self, typed: Typed, request: Request) -> tuple[str, ...]:
         """Name the places whose terms hold for a command: where it was typed, or else all of its sender's."""
@@ -164,7 +193,7 @@ class Conversation:
         return Reply("\n".join(lines))
 
     async def _for_the_trusted(
-        self, typed: Typed, command: commands.SaysoLock | commands.SaysoStatus | commands.Elevated
+        self, typed: Typed, command: commands.SaysoLock | commands.SaysoStatus
     ) -> Reply:
         if not authorised(self._switches.allow_from(), typed.sender):
             await self._record("security.outsider", typed.sender, typed.place, None)
@@ -174,8 +203,6 @@ class Conversation:
                 return Reply(await self._switches.lock(_reviewer(typed.sender)), private=False)
             case commands.SaysoStatus():
                 return Reply(await self._switches.status())
-            case commands.Elevated():
-                return Reply("Elevated mode is not available in this version, so nothing was changed.")
 
     def _may_decide(self, sender: Sender, request: Request, place: str | None) -> bool:
         """Tell whether a route of the request leads to this sender in this place (None: the two alone)."""
@@ -209,6 +236,7 @@ def in_full(card: Card) -> str:
     env = "\n".join(f"  {name}={value}" for name, value in card.env) or "  nothing"
     always = ", ".join(card.always) or f"not offered: {card.always_why}"
     answers = f"Answers:    {card.progress}\n" if card.progress else ""
+    answers += f"Elevated:   {card.elevated}\n" if card.elevated else ""
     return (
         f"{card.command}\n\n"
         f"Runs in:    {card.cwd} ({card.placement})\n"

@@ -12,6 +12,7 @@ from core.approvals.notices import (
     Spot,
     channel_notice,
     destinations,
+    elevated_notice,
     elsewhere,
     notices_for,
     repeats,
@@ -209,7 +210,8 @@ class Herald:
     def _notices(self, news: News) -> tuple[Notice, ...]:
         if isinstance(news, Change):
             return notices_for(news, self._settings(), self._masked)
-        made = (build(news, self._settings(), self._masked) for build in (security_notice, channel_notice))
+        builders = (security_notice, channel_notice, elevated_notice)
+        made = (build(news, self._settings(), self._masked) for build in builders)
         return tuple(notice for notice in made if notice is not None)
 
     def _spots(self, notice: Notice, news: News) -> tuple[Spot, ...]:
@@ -217,10 +219,23 @@ class Herald:
         if isinstance(news, Change):
             own = self._addresses.own(news.request.call.session)
             return destinations(notice.kind, news.request, own, targets)
+        data = news.data or {}
+        if notice.kind is NoticeKind.ELEVATED and data["breakGlass"]:
+            return self._everywhere()
+        if notice.kind is NoticeKind.ELEVATED:
+            own = self._addresses.own(SessionKey.parse(str(data["session"])))
+            return tuple(dict.fromkeys((own, *targets) if own else targets))
         if notice.kind is NoticeKind.CHANNEL:
-            channel = str((news.data or {})["channel"])
+            channel = str(data["channel"])
             return elsewhere(channel, self._addresses.opened, targets, self._addresses.asked())
         return destinations(notice.kind, None, None, targets)
+
+    def _everywhere(self) -> tuple[Spot, ...]:
+        """List all places, those too whose channel does not work now: what is kept is told when it does."""
+        asked = self._addresses.asked()
+        local = [spot for spot in asked if spot.channel in self._addresses.opened]
+        chats = [spot for spot in asked if spot.channel not in LOCAL_CHANNELS]
+        return tuple(dict.fromkeys((*chats, *local, *self._targets())))
 
     def _targets(self) -> tuple[Spot, ...]:
         found = (self._addresses.spot(target.channel, target.to) for target in self._settings().targets)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from core.errors import RequestError
-from core.model.chat import Sender
+from core.model.principal import Sender
 from core.ports import Clock
 
 CODE_BYTES = 8

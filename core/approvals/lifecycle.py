@@ -38,6 +38,7 @@ from core.model.request import (
 )
 from core.model.standing import DenyRule, StandingPermission
 
+FULL = "elevated.full"
 BY_POLICY = "policy"
 BY_TIME = "time"
 BY_DAEMON = "daemon"
@@ -76,7 +77,7 @@ def allowed(request: Request, now: int) -> Change:
     by_rule = {"rule": request.verdict.get("rule"), "permission": request.permission}
     yes = _event(request, now, "request.allowed", BY_POLICY, by_rule)
     grant = _grant(request, now)
-    resolution = Resolution("allowed-by-permission" if request.permission else "allowed-by-policy", now)
+    resolution = Resolution(_allowed_by(request), now)
     if request.kind is RequestKind.ASK and request.placement is Placement.CLIENT:
         taken = replace(request, state=State.USED, resolution=resolution, ended_at=now)
         return Change(taken, insert=True, events=(created, yes))
@@ -86,6 +87,12 @@ def allowed(request: Request, now: int) -> Change:
     running = replace(request, state=State.RUNNING, resolution=resolution, started_at=now)
     start = _event(running, now, "run.started", BY_POLICY, {"binding": request.binding.digest})
     return Change(running, insert=True, issue_grant=grant, consume_grant_at=now, events=(created, yes, start))
+
+
+def _allowed_by(request: Request) -> str:
+    if request.permission:
+        return "allowed-by-permission"
+    return "allowed-by-elevation" if request.verdict.get("rule") == FULL else "allowed-by-policy"
 
 
 def refused(request: Request, now: int) -> Change:
@@ -129,7 +136,7 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
     given = _given(review, now)
     reviews = (*request.reviews, given)
     reason = _reasons(reviews) if agreed else review.reason
-    resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until)
+    resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until, scope.agreed)
     yes = scope.answer.allows
     state = State.APPROVED if yes else State.DENIED
     settled = replace(
@@ -146,7 +153,7 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
         "reason": review.reason,
         "until": until,
         "maxUses": scope.max_uses,
-        **({"decision": scope.answer.value} if agreed else {}),
+        **_agreement(scope),
         **_quorum(settled),
     }
     event = _event(settled, now, "approval.approved" if yes else "approval.denied", _person(review), data)
@@ -297,11 +304,16 @@ def _given(review: Review, now: int) -> GivenReview:
 
 
 def _reasons(reviews: Sequence[GivenReview]) -> str | None:
-    """Give the last reason of everybody who gave one, with the name where there are several."""
+    """Give the last reason of everybody who gave one, each with the name of whom it is."""
     last = {review.reviewer.person: review for review in reviews if review.reason}
-    if len(last) == 1:
-        return next(iter(last.values())).reason
     return "; ".join(f"{person}: {review.reason}" for person, review in last.items()) or None
+
+
+def _agreement(scope: Scope) -> dict[str, Any]:
+    """Tell the record what several people allowed together, and by which of their ids."""
+    if not scope.agreed:
+        return {}
+    return {"decision": scope.answer.value, "by": [f"{who.channel}:{who.id}" for who in scope.agreed]}
 
 
 def _quorum(request: Request) -> dict[str, Any]:
@@ -320,7 +332,7 @@ def _person(review: Review) -> str:
 
 def _permission(request: Request, resolution: Resolution, scope: Scope) -> StandingPermission | None:
     """Let the same be run again until then; the run that follows this very answer is not counted."""
-    if resolution.by is None or resolution.until is None:
+    if not resolution.people or resolution.until is None:
         return None
     return StandingPermission(
         id=request.id,
@@ -328,7 +340,7 @@ def _permission(request: Request, resolution: Resolution, scope: Scope) -> Stand
         session=str(request.call.session),
         binding=request.binding.digest,
         command=request.canonical,
-        given_by=resolution.by,
+        given_by=resolution.people,
         given_at=resolution.at,
         expires_at=resolution.until,
         max_uses=scope.max_uses,

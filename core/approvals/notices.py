@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from core.approvals.card import outcome_line, settled_line
+from core.approvals.elevation import ELEVATION_REFUSED
 from core.config import NoticeSettings
-from core.display import elide, moment, safe, time_left
+from core.display import elide, moment, safe_line, time_left
 from core.model.card import Card
 from core.model.notice import Notice, NoticeKind
 from core.model.request import AuditEvent, Change, Request, State
 
 SECURITY_PREFIX = "security."
+ELEVATED_SET, ELEVATED_RAN = "elevated.set", "elevated.ran"
 CHANNEL_FAILED, CHANNEL_RECOVERED = "channel.failed", "channel.recovered"
 _HEAD, _TAIL = 200, 60
 _ENDED = (State.FINISHED, State.FAILED, State.INTERRUPTED)
@@ -23,6 +26,7 @@ _SECURITY = {
     "security.own-state": "An agent tried to touch Sayso's own state or configuration",
     "security.wrong-code": "Somebody sent a pairing code that does not count",
     "security.code-shown": "A pairing code got known to others, so it counts no more",
+    "security.elevation-attempts": "Somebody who may not elevate tried to, again and again",
     "security.operator-verb": "An agent tried to call one of Sayso's operator commands",
 }
 _DOES_NOT_WORK = ("does not work", "put this right and restart Sayso; until then nobody is asked there")
@@ -37,6 +41,7 @@ _COUNTED = {
     NoticeKind.FINISHED: ("run that ended", "runs that ended"),
     NoticeKind.CHANNEL: ("notice about a channel", "notices about channels"),
     NoticeKind.REMINDER: ("reminder", "reminders"),
+    NoticeKind.ELEVATED: ("notice about elevated mode", "notices about elevated mode"),
 }
 
 
@@ -57,8 +62,9 @@ def security_notice(
     event: AuditEvent, settings: NoticeSettings, secrets: Sequence[str] = ()
 ) -> Notice | None:
     """Build what a security event is told by; None for other events, and where that is switched off."""
-    if not settings.security or not event.kind.startswith(SECURITY_PREFIX):
-        return None
+    told = event.kind.startswith(SECURITY_PREFIX) and event.kind != ELEVATION_REFUSED
+    if not settings.security or not told:
+        return None  # one refusal is only recorded; several are an event of their own
     data = event.data or {}
     what = _SECURITY.get(event.kind, "Something happened that the operator should know of")
     name = _line(str(data.get("name", "")), secrets)
@@ -69,6 +75,33 @@ def security_notice(
     if data.get("command"):
         lines.append(f"Command: {_line(str(data['command']), secrets)}")
     return Notice(NoticeKind.SECURITY, "\n".join(lines), event.request_id)
+
+
+def elevated_notice(
+    event: AuditEvent, settings: NoticeSettings, secrets: Sequence[str] = ()
+) -> Notice | None:
+    """Build what a change of a session's level, and each run under full, is told by.
+
+    None for other events, and where that is off; break-glass is told all the same.
+    """
+    data = event.data or {}
+    if event.kind not in (ELEVATED_SET, ELEVATED_RAN) or not (settings.elevated or data.get("breakGlass")):
+        return None
+    session = f"Session: {_line(str(data['session']), secrets)}"
+    if event.kind == ELEVATED_RAN:
+        command = f"Command: {_line(str(data['command']), secrets)}"
+        text = f"Ran on the host without asking: elevated full\n{session}\n{command}"
+        return Notice(NoticeKind.ELEVATED, text, event.request_id)
+    who = f"By: {_line(str(data['name']), secrets)} ({_line(event.actor, secrets)})"
+    why = [f"Reason: {_line(str(data['reason']), secrets)}"] if data["reason"] else []
+    return Notice(NoticeKind.ELEVATED, "\n".join((_level_line(data), session, who, *why)))
+
+
+def _level_line(data: Mapping[str, Any]) -> str:
+    glass = "Break-glass: elevated" if data["breakGlass"] else "Elevated"
+    once = " for its next command alone" if data["once"] else ""
+    until = f" until {moment(int(data['until']))}" if data["until"] is not None else ""
+    return f"{glass} {data['level']}{once}{until}"
 
 
 def channel_notice(event: AuditEvent, settings: NoticeSettings, secrets: Sequence[str] = ()) -> Notice | None:
@@ -145,6 +178,7 @@ def _notices(change: Change, settings: NoticeSettings, secrets: Sequence[str]) -
     request = change.request
     alarms = [found for event in change.events if (found := security_notice(event, settings, secrets))]
     yield from alarms
+    yield from filter(None, (elevated_notice(event, settings, secrets) for event in change.events))
     if settings.denied and request.state is State.DENIED and not alarms:
         yield _notice(NoticeKind.DENIED, request, _denial(request, secrets))
     if settings.finished and request.state in _ENDED:
@@ -189,5 +223,5 @@ def _what(request: Request, secrets: Sequence[str]) -> tuple[str, str]:
 
 
 def _line(text: str, secrets: Sequence[str]) -> str:
-    """Make one short safe line of a text; masked whole first, so that no cut lets half a secret through."""
-    return elide(safe(text, secrets=secrets), head=_HEAD, tail=_TAIL).text
+    """Make one short safe line of a text."""
+    return safe_line(text, secrets=secrets, head=_HEAD, tail=_TAIL)

@@ -14,10 +14,10 @@ from core.approvals.tries import Tries
 from core.config import ExecApprovals
 from core.display import elide, safe, span
 from core.errors import RequestError, StoreError
-from core.model.chat import Sender, Typed
+from core.model.chat import Typed
 from core.model.notice import Notice, NoticeKind
 from core.model.pairing import PairedPerson
-from core.model.principal import Reviewer
+from core.model.principal import Reviewer, Sender
 from core.model.request import AuditEvent, MessageKind, OutboxMessage
 from core.ports import Clock, Store
 

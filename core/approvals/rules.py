@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from core.approvals.commands import duration_ms
 from core.approvals.quorum import NOBODY, People
 from core.approvals.routes import general_terms
 from core.approvals.terms import ANYTHING, Terms
 from core.config import Config
+from core.elevated.authority import Authority, authority
 
 REMIND_BEFORE_MS = 30_000
 SHORTEST_TO_REMIND_MS = 20_000
+
+
+def _nobody(_agent: str) -> Authority:
+    return Authority(enabled=False, allow_from=(), inherit=False, source="tools.elevated.enabled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +26,7 @@ class Rules:
     """`people` and what `approvals.exec` says of every question; `terms` are those of page and command line.
 
     `remind_ms` is how long before its deadline people are reminded of a question: None where Sayso chooses,
-    0 where they are not.
+    0 where they are not. `authority` tells who may elevate the sessions of an agent.
     """
 
     people: People = NOBODY
@@ -28,6 +34,7 @@ class Rules:
     separate: bool = False
     terms: Terms = ANYTHING
     remind_ms: int | None = None
+    authority: Callable[[str], Authority] = _nobody
 
     def remind_at(self, created_at: int, deadline: int) -> int | None:
         """Tell when people are reminded of a question, None where they are not."""
@@ -49,6 +56,7 @@ def rules_of(config: Config) -> Rules:
         settings.separation_of_duties,
         general_terms(settings),
         _remind_ms(settings.reminder),
+        partial(authority, config),
     )
 
 

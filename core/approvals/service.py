@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from core.approvals import lifecycle
 from core.approvals.card import card_of, progress_line, settled_line
 from core.approvals.deadlines import Deadlines
+from core.approvals.elevation import ELEVATION_REFUSED, may_not_elevate, nobody_may_elevate
 from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.offers import not_offered
@@ -30,7 +31,7 @@ from core.ports import Clock, RequestStore
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
 RETRY_MS = 1_000
-AT_ONCE = 100  # commits that share a sync
+AT_ONCE = 500  # called off in one transaction; what is asked meanwhile waits for one of these at most
 NONCE_BYTES = 16
 MOST_REVIEWS = 100
 OPEN = (State.WAITING, State.APPROVED)
@@ -68,11 +69,15 @@ Fallback = Callable[[Request], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What became of an answer; `text` is for the person who gave it."""
+    """What became of an answer; `text` is for the person who gave it.
+
+    `alarm` is the kind of security event that a refused answer is.
+    """
 
     accepted: bool
     text: str
     card: Card | None = None
+    alarm: str | None = None
 
 
 class Approvals:
@@ -114,6 +119,9 @@ class Approvals:
         routes = self.routes(request)
         if not routes:
             return NO_ROUTE
+        nobody = nobody_may_elevate(request, routes, self._rules().authority(request.call.agent))
+        if nobody is not None:
+            return nobody
         required = self._required(request, routes)
         if required == 1:
             return None
@@ -169,8 +177,10 @@ class Approvals:
         review = replace(review, reviewer=rules.people.attributed(review.reviewer))
         refusal = self._refusal(request, review, rules)
         if refusal is not None:
+            card = self._card(request, self._terms(request, review))
+            unauthorised = may_not_elevate(request, review, rules.authority(request.call.agent))
             return Reviewed(
-                accepted=False, text=refusal, card=self._card(request, self._terms(request, review))
+                accepted=False, text=refusal, card=card, alarm=ELEVATION_REFUSED if unauthorised else None
             )
         now = self._clock.now()
         if self._deadlines.over(request.id, request.deadline):
@@ -185,6 +195,9 @@ class Approvals:
         """Say why a person may not answer so, or None where they may; a no is everybody's who may decide."""
         if not review.answer.allows:
             return not_offered(request, review, rules.terms)
+        unauthorised = may_not_elevate(request, review, rules.authority(request.call.agent))
+        if unauthorised is not None:
+            return unauthorised
         if rules.separate and rules.people.owns(review.reviewer, request.call.session):
             return OWN_CHAT
         if request.required > 1 and review.reviewer.person is None:
@@ -229,16 +242,23 @@ class Approvals:
         """Take a question back; False where it is no longer open."""
         return await self._ledger.commit(lifecycle.withdrawn(request, self._clock.now()))
 
-    async def call_off(self, why: str, agent: str | None = None) -> int:
-        """Take back, for the operator, every open question (of one agent); returns how many waited."""
+    async def call_off(self, why: str, agent: str | None = None, session: str | None = None) -> int:
+        """Take back, for the operator, every open question (of an agent, a session); how many waited."""
         found = await self._store.in_states(*OPEN)
-        theirs = [request for request in found if agent in (None, request.call.agent)]
+        theirs = [
+            request
+            for request in found
+            if agent in (None, request.call.agent) and session in (None, str(request.call.session))
+        ]
         now = self._clock.now()
         for first in range(0, len(theirs), AT_ONCE):
             some = theirs[first : first + AT_ONCE]
-            changes = (lifecycle.called_off(request, why, now) for request in some)
-            await asyncio.gather(*(self._ledger.commit(change) for change in changes))
+            await self._ledger.commit_all([lifecycle.called_off(request, why, now) for request in some])
         return sum(request.state is State.WAITING for request in theirs)
+
+    async def end_session(self, session: str, why: str) -> int:
+        """Take back the open questions of a session; returns how many waited."""
+        return await self.call_off(why, session=session)
 
     async def keep_deadlines(self, fallback: Fallback) -> None:
         """End, at its deadline, every question nobody answered and every yes nobody came for."""

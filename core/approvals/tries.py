@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.model.chat import Sender
+from core.model.principal import Sender
 from core.ports import Clock
 
 MOST_SENDERS = 1_000
@@ -29,6 +29,10 @@ class Tries:
     def count(self, who: Sender) -> None:
         """Note that this sender got something wrong."""
         self._wrong[who.channel, who.id] = [*self._lately(who), self._clock.monotonic()]
+
+    def forget(self, who: Sender) -> None:
+        """Begin anew with this sender."""
+        self._wrong.pop((who.channel, who.id), None)
 
     def _lately(self, who: Sender) -> list[float]:
         since = self._clock.monotonic() - self._window_s

@@ -51,6 +51,7 @@ from core.config.section import AbsolutePath, NonEmpty, PathOnThisMachine, Secre
 from core.config.tools import (
     AskRules,
     BrowserRules,
+    ElevatedOverrides,
     ElevatedSettings,
     FsSettings,
     GroupSettings,
@@ -81,6 +82,7 @@ __all__ = [
     "Config",
     "DiscordSettings",
     "DockerSettings",
+    "ElevatedOverrides",
     "ElevatedSettings",
     "ExecApprovals",
     "ExecHost",

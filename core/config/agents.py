@@ -10,7 +10,7 @@ from core.config.choices import ProfileName
 from core.config.exec import ExecOverrides
 from core.config.sandboxing import SandboxOverrides
 from core.config.section import AbsolutePath, NonEmpty, Section
-from core.config.tools import ElevatedSettings, ProviderTools, SandboxTools, ToolLists
+from core.config.tools import ElevatedOverrides, ProviderTools, SandboxTools, ToolLists
 
 
 class AgentTools(ToolLists):
@@ -18,7 +18,7 @@ class AgentTools(ToolLists):
 
     profile: ProfileName | None = None
     by_provider: dict[str, ProviderTools] = Field(default_factory=dict)
-    elevated: ElevatedSettings | None = None
+    elevated: ElevatedOverrides | None = None
     sandbox: SandboxTools | None = None
 
 

@@ -162,6 +162,7 @@ class NoticeSettings(Section):
     asked_elsewhere: bool = False
     finished: bool = False
     channel: bool = True
+    elevated: bool = True
 
 
 class ApprovalSettings(Section):

@@ -73,10 +73,19 @@ class FsSettings(Section):
 
 
 class ElevatedSettings(Section):
-    """`tools.elevated`: who may turn elevation on."""
+    """`tools.elevated`: who may elevate sessions, and whether subagents inherit that."""
 
     enabled: bool = False
     allow_from: tuple[NonEmpty, ...] = ()
+    inherit: bool = False
+
+
+class ElevatedOverrides(Section):
+    """`agents.<id>.tools.elevated`: what is not given is as in `tools.elevated`."""
+
+    enabled: bool | None = None
+    allow_from: tuple[NonEmpty, ...] | None = None
+    inherit: bool | None = None
 
 
 class ToolLists(Section):

@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from core.display import safe
-from core.model.chat import Sender
+from core.model.principal import Sender
 
 KNOWN_CHANNELS = ("telegram", "discord", "slack", "web", "terminal", "cli")
 

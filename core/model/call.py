@@ -35,6 +35,8 @@ class ToolCall:
 
     `cwd` is what relative paths in `args` start from; absolute, or None for the session's workspace.
     `security` and `ask` are modes of `tools.exec` that the agent asks for; they only make it stricter.
+    `elevated` is the level that the agent asks for; `directive` is the id of what a person set for this one
+    command, and comes from the gate alone.
     """
 
     tool: str
@@ -46,6 +48,7 @@ class ToolCall:
     cwd: str | None = None
     security: str | None = None
     ask: str | None = None
+    directive: str | None = None
 
     @property
     def agent(self) -> str:

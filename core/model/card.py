@@ -26,7 +26,8 @@ class Card:
     where it is empty, `always_why` says why there is nothing to remember and the button is not offered.
     `durations` (ms) are the times for which it can be allowed; `denies_always` tells of "deny always".
     `decided` is None while it waits, else who and what in words; `decided_at` is when. `progress` tells,
-    where several people must say yes, how many have, and who said what; it is empty elsewhere.
+    where several people must say yes, how many have, and who said what; it is empty elsewhere. `elevated`
+    tells of elevated mode: which level, by whom, until when, or that the agent asks for it; empty without.
     """
 
     request_id: str
@@ -51,6 +52,7 @@ class Card:
     decided_at: int | None = None
     outcome: CardOutcome | None = None
     progress: str = ""
+    elevated: str = ""
 
     @property
     def short_id(self) -> str:

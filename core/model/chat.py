@@ -6,22 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from core.model.card import Card
-
-
-@dataclass(frozen=True, slots=True)
-class Sender:
-    """A user as the platform names it; only `id` is stable, the rest may be changed by the user at will.
-
-    `tag` is `username#discriminator`, `address` an e-mail or similar address, `phone` in E.164 form.
-    """
-
-    channel: str
-    id: str
-    name: str = ""
-    username: str | None = None
-    tag: str | None = None
-    address: str | None = None
-    phone: str | None = None
+from core.model.principal import Sender
 
 
 class Verb(StrEnum):
@@ -36,6 +21,7 @@ class Verb(StrEnum):
     ALLOW_FOR = "f"
     DENY_ALWAYS = "n"
     DENY_BECAUSE = "r"
+    CHOOSE = "c"
 
     @property
     def navigates(self) -> bool:
@@ -74,14 +60,24 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """A button below a reply: what it says, and the token that `CHOOSE` carries as its nonce."""
+
+    label: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What to tell the sender; `private` goes to nobody else where the platform can do that.
 
     `document` is long text to send along as a file, whole. `card` answers a press that navigates, or that
-    asked to see all: it stands there where the sender may choose from what the card offers.
+    asked to see all: it stands there where the sender may choose from what the card offers. `choices` are
+    buttons below the reply, for its sender alone.
     """
 
     text: str
     private: bool = True
     document: str | None = None
     card: Card | None = None
+    choices: tuple[Choice, ...] = ()

@@ -33,6 +33,7 @@ class Obligation(StrEnum):
 
     NEVER_REMEMBER = "never-remember"  # a yes counts once; "always" is not offered
     NO_FALLBACK = "no-fallback"  # a timeout may not turn this into a yes
+    ELEVATES = "elevates"  # only a person in allowFrom may say yes
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ class NoticeKind(StrEnum):
     FINISHED = "finished"
     CHANNEL = "channel"
     REMINDER = "reminder"
+    ELEVATED = "elevated"
 
 
 @dataclass(frozen=True, slots=True)

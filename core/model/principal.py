@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NewType
 
@@ -41,3 +42,25 @@ class Reviewer:
 
     def __str__(self) -> str:
         return f"{self.person or self.name} ({self.channel}:{self.id})"
+
+
+def named(reviewers: Iterable[Reviewer]) -> str:
+    """Name people in one phrase, each with the id that decided."""
+    *others, last = ("", *map(str, reviewers))
+    return " and ".join(filter(None, (", ".join(filter(None, others)), last)))
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A user as the platform names it; only `id` is stable, the rest may be changed by the user at will.
+
+    `tag` is `username#discriminator`, `address` an e-mail or similar address, `phone` in E.164 form.
+    """
+
+    channel: str
+    id: str
+    name: str = ""
+    username: str | None = None
+    tag: str | None = None
+    address: str | None = None
+    phone: str | None = None

@@ -12,7 +12,7 @@ from core.model.command import Placement
 from core.model.decision import Obligation
 from core.model.notice import Notice
 from core.model.plan import Binding
-from core.model.principal import PeerCredentials, Reviewer
+from core.model.principal import PeerCredentials, Reviewer, Sender, named
 from core.model.standing import DenyRule, StandingPermission
 
 MIN_PREFIX = 8  # of an id, as people give it
@@ -66,6 +66,7 @@ class Review:
 
     `for_ms` goes with `ALLOW_FOR`, and `max_uses` may go with it. `places` are those of the reviewer's
     channel whose terms hold for it, the narrowest of them; none where a login or the command line gave it.
+    `sender` is all that a chat says of the reviewer, None where only the id is known.
     """
 
     request_id: str
@@ -75,6 +76,7 @@ class Review:
     for_ms: int | None = None
     max_uses: int | None = None
     places: tuple[str, ...] = ()
+    sender: Sender | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,8 @@ class GivenReview:
 class Resolution:
     """How a question ended: by whom (None: by time or by policy), when (epoch ms), with what reason.
 
-    `until` (epoch ms) is set where it was allowed for a time.
+    `until` (epoch ms) is set where it was allowed for a time. `agreed` are all whose yes counted, in order,
+    where several people had to say it; `by` is the last of them then.
     """
 
     decision: str
@@ -101,13 +104,19 @@ class Resolution:
     by: Reviewer | None = None
     reason: str | None = None
     until: int | None = None
+    agreed: tuple[Reviewer, ...] = ()
+
+    @property
+    def people(self) -> tuple[Reviewer, ...]:
+        """Everybody whose answer this is."""
+        return self.agreed or ((self.by,) if self.by else ())
 
     def to_json(self, request_id: str) -> dict[str, Any]:
         """Give the `approval` of an outcome."""
         return {
             "id": request_id,
             "decision": self.decision,
-            "by": str(self.by) if self.by else None,
+            "by": named(self.people) or None,
             "at": self.at,
             "reason": self.reason,
             **({"until": self.until} if self.until is not None else {}),
@@ -143,8 +152,9 @@ class Request:
     `verdict` is `Verdict.to_json()` as decided at admission. `cwd` is where it runs. `deadline` ends the
     window for answers, and for an approved request the window in which its asker must come for it.
     `outcome` holds what a run left (`Outcome` keys), or why it failed. `permission` is the id of the standing
-    permission under which it was allowed. `reviews` are all answers that were taken, in order; so many
-    different people as `required` must say yes.
+    permission under which it was allowed, `elevation` that of what was set for its session, where its
+    placement rests on that. `reviews` are all answers that were taken, in order; so many different people as
+    `required` must say yes.
     """
 
     id: str
@@ -168,6 +178,7 @@ class Request:
     peer: PeerCredentials | None = None
     copies: tuple[Copy, ...] = ()
     permission: str | None = None
+    elevation: str | None = None
     required: int = 1
     reviews: tuple[GivenReview, ...] = ()
 

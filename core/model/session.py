@@ -62,3 +62,16 @@ class SessionKey:
     def __str__(self) -> str:
         where = f"{self.channel}:{self.peer}" if self.channel else "main"
         return "".join([f"agent:{self.agent}:{where}", *(f":subagent:{spawn}" for spawn in self.subagents)])
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSession:
+    """A session that was seen, and the deepest spawn depth that it ever claimed.
+
+    Times are epoch ms; `last_request` is None where none of its requests is kept.
+    """
+
+    key: str
+    depth: int
+    first_seen: int
+    last_request: int | None = None

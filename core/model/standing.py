@@ -18,7 +18,7 @@ OFFERED_MS = (15 * 60_000, 60 * 60_000, 8 * 3_600_000)
 class StandingPermission:
     """Allows one binding again and again until `expires_at`, or until it was used `max_uses` times.
 
-    `id` is the id of the request on which it was given. Times are epoch ms.
+    `id` is the id of the request on which it was given, `given_by` all whose yes it took. Times are epoch ms.
     """
 
     id: str
@@ -26,7 +26,7 @@ class StandingPermission:
     session: str
     binding: str
     command: str
-    given_by: Reviewer
+    given_by: tuple[Reviewer, ...]
     given_at: int
     expires_at: int
     max_uses: int | None = None

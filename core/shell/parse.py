@@ -61,7 +61,7 @@ def _confirm(text: str, tokens: Sequence[Token]) -> None:
 
 
 def _plainer(text: str, tokens: Sequence[Token]) -> str:
-    """Put a letter for each word that is one brace, and blanks where a line goes on: there the grammar stumbles.
+    """Put a letter for each word that is one brace, and blanks where a line goes on, for the grammar's sake.
 
     A brace begins or ends a group only as the first word, and there it is refused by now.
     """

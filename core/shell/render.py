@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from core.model.command import CommandFacts, Word
 from core.shell.builtins import RESERVED
 
+_SAFE: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 # What runs a line that is more than one program.
 # `-p`: it takes no functions, no options and no BASH_ENV from the environment.
 SHELL: Final = "/bin/bash"
@@ -17,7 +19,7 @@ _BASH: Final = (SHELL, "--noprofile", "--norc", "-p", "-c")
 
 def quote(value: str) -> str:
     """Quote a literal argument; plain where every character is safe."""
-    return value if value == "]" else shlex.quote(value)
+    return value if _SAFE.fullmatch(value) or value == "]" else shlex.quote(value)
 
 
 def quote_command(value: str) -> str:
@@ -31,12 +33,12 @@ def quote_command(value: str) -> str:
 
 def word(value: Word) -> str:
     """Render a word: literal ones quoted, others as their validated source."""
-    return quote(value.value) if value.literal else value.source
+    return value.source if value.expansions else quote(value.value)
 
 
 def words(values: Iterable[Word]) -> str:
     """Render words, as the canonical argument string has them."""
-    return " ".join(word(value) for value in values)
+    return " ".join([word(value) for value in values])
 
 
 def command(assignments: Sequence[tuple[str, Word]], body: str, redirections: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from core.shell.assemble import SimpleCommand
 from core.shell.builtins import BUILTINS, harmless
 from core.shell.names import variants
 from core.shell.parse import Parse
-from core.shell.programs import MULTI_CALL, POSIX_SHELLS
+from core.shell.programs import MULTI_CALL, POSIX_SHELLS, WRAPPERS
 from core.shell.scan import Refused
 from core.shell.shells import ShellScript, shell_script
 from core.shell.wrappers import packaged, unwrap
@@ -23,6 +23,7 @@ MAX_DEPTH: Final = 4
 MAX_PLACES: Final = 8
 # Directory, the same as bash names it, and the other directories that the shell may be in instead.
 _Place = tuple[str | None, str | None, tuple[str, ...]]
+_LOOKED_THROUGH: Final = MULTI_CALL | POSIX_SHELLS | WRAPPERS
 _SYSTEM: Final = ("/bin/", "/usr/bin/")
 
 
@@ -79,7 +80,7 @@ class Analysis:
         executable = self._find(name, cwd)
         head = render.quote_command(executable.path if executable else name)
         plain = Rendered(
-            " ".join([head, *(render.word(word) for word in words[1:])]),
+            " ".join([head, *[render.word(word) for word in words[1:]]]),
             (Segment(words=tuple(words), executable=executable, cwd=cwd),),
         )
         if executable is None or depth >= MAX_DEPTH or not executable.trusted:
@@ -125,6 +126,8 @@ class Analysis:
         if installed is not None or not executable.real_path.startswith(_SYSTEM):
             return installed
         name = posixpath.basename(executable.path)
+        if name not in _LOOKED_THROUGH:
+            return None
         real = variants(executable.real_path)
         if name in MULTI_CALL:
             return self._applet(words, cwd, depth, executable)

@@ -6,9 +6,8 @@ It runs before the grammar, which may loop or mislead on some of what is refused
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from core.model.command import Expansion, Refusal, Word
 from core.shell.braces import Mark, expands
@@ -30,8 +29,7 @@ class Kind(Enum):
     REDIRECTION = "redirection"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token and where it stands; `texts` are an operator, or redirections in canonical form."""
 
     kind: Kind

@@ -97,7 +97,9 @@ class _AskingOne(System):
 
 @asynccontextmanager
 async def _serving(system: System, channel: TelegramChannel) -> AsyncIterator[None]:
-    desk = Conversation(system.approvals, system.store, system.clock, Switches(_nothing, _nothing, _nothing))
+    desk = Conversation(
+        system.approvals, system.store, system.clock, Switches(_nothing, _nothing, _nothing, None)
+    )
     courier = Courier(channel, system.store, desk, system.clock)
     system.ledger.on_commit.append(courier.wake)
     await channel.open(desk)

@@ -13,8 +13,8 @@ from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
 from core.approvals.service import Approvals
 from core.model.allowlist import AlwaysOffer
-from core.model.chat import Press, Sender, Typed, Verb
-from core.model.principal import Reviewer
+from core.model.chat import Press, Typed, Verb
+from core.model.principal import Reviewer, Sender
 from core.model.request import Answer, Review, State
 
 ALICE = Sender("telegram", "111", "Alice", "alice")
@@ -33,7 +33,7 @@ class Chat:
     def __init__(self, store, clock):
         self.store, self.clock, self.locked_by = store, clock, []
         self.approvals = Approvals(Ledger(store), store, clock, lambda _request: ROUTES)
-        switches = Switches(self._lock, self._status, self._claim, lambda: ("telegram:111",))
+        switches = Switches(self._lock, self._status, self._claim, None, lambda: ("telegram:111",))
         self.desk = Conversation(self.approvals, store, clock, switches)
 
     async def _lock(self, reviewer):

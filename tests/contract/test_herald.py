@@ -17,8 +17,9 @@ from core.approvals.routes import Route
 from core.approvals.service import Approvals
 from core.config import NoticeSettings
 from core.errors import StoreError
-from core.model.chat import Press, Sender, Typed
+from core.model.chat import Press, Typed
 from core.model.notice import NoticeKind
+from core.model.principal import Sender
 from core.model.request import AuditEvent, State
 from core.model.session import SessionKey
 
@@ -76,7 +77,7 @@ class World:
         )
         self.ledger.on_commit.append(self.herald.hear)
         self.approvals = Approvals(self.ledger, store, clock, lambda _request: (ROUTE,))
-        switches = Switches(_nothing, _nothing, _nothing)
+        switches = Switches(_nothing, _nothing, _nothing, None)
         self.desk = Conversation(self.approvals, store, clock, switches, self.herald.hear)
         self.courier = Courier(self.channel, store, self.desk, clock)
         self.ledger.on_commit.append(self.courier.wake)

@@ -28,9 +28,9 @@ from core.approvals.pairing import (
 from core.approvals.tries import MOST_SENDERS
 from core.config import ExecApprovals, NoticeSettings
 from core.errors import RequestError, StoreError
-from core.model.chat import Sender, Typed
+from core.model.chat import Typed
 from core.model.pairing import PairedPerson
-from core.model.principal import Reviewer
+from core.model.principal import Reviewer, Sender
 from core.model.request import AuditEvent
 
 OPERATOR = Reviewer("cli", "0", "root")

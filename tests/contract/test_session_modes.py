@@ -24,7 +24,7 @@ from core.model.request import Answer, AuditEvent, Review
 from core.model.session import SessionKey
 from core.model.session_modes import SessionModes
 from core.model.standing import Remembered
-from core.session_modes import SessionDesk
+from core.session_modes import SessionModesConsole
 from tests.core_system import ALICE, CONFIG, exec_call
 
 MAIN = "agent:main:main"
@@ -38,7 +38,7 @@ MISSED = ("ls",)
 @pytest.fixture
 async def desk(system):
     await system.credentials.mint("main", "test")
-    return SessionDesk(system.store, system.clock)
+    return SessionModesConsole(system.store, system.clock)
 
 
 async def judged(system, session, argv):

@@ -12,8 +12,8 @@ from core.approvals.routes import Route
 from core.approvals.rules import Rules
 from core.approvals.service import Approvals
 from core.approvals.terms import Terms
-from core.model.chat import Press, Sender, Typed, Verb
-from core.model.principal import Reviewer
+from core.model.chat import Press, Typed, Verb
+from core.model.principal import Reviewer, Sender
 from core.model.request import Answer, Review, State
 
 ALICE = Sender("telegram", "111", "Alice")
@@ -46,7 +46,7 @@ class Desk:
         self.approvals = Approvals(
             Ledger(store), store, clock, lambda _request: (GROUP, OWN, PAGE), (), lambda: self.rules
         )
-        self.chat = Conversation(self.approvals, store, clock, Switches(None, None, None))
+        self.chat = Conversation(self.approvals, store, clock, Switches(None, None, None, None))
 
     async def pressed(self, request, place, verb, for_ms=None, who=ALICE):
         nonce = next(copy.nonce for copy in request.copies if copy.place == place)

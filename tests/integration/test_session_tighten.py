@@ -10,7 +10,7 @@ from adapters.ingress.unix_socket import UnixSocketIngress
 from adapters.stores.sqlite import open_store
 from core.credentials import Credentials
 from core.desks import OperatorDesks
-from core.session_modes import SessionDesk
+from core.session_modes import SessionModesConsole
 
 MAIN = "agent:main:main"
 
@@ -20,7 +20,7 @@ async def tightening(site, clock):
     async with open_store(site.home / "sayso.db") as store:
         await Credentials(store, clock, None).mint("main", "test")
         await site.ingress.close()
-        desks = OperatorDesks(site.console, None, None, session_modes=SessionDesk(store, clock))
+        desks = OperatorDesks(site.console, None, None, session_modes=SessionModesConsole(store, clock))
         site.ingress = UnixSocketIngress(site.path, site.gatekeeper, site.desk, desks)
         await site.ingress.open()
         yield site

@@ -12,7 +12,8 @@ from adapters.stores.sqlite import open_store
 from core.approvals.pairing import Pairing
 from core.config import ExecApprovals
 from core.desks import OperatorDesks
-from core.model.chat import Sender, Typed
+from core.model.chat import Typed
+from core.model.principal import Sender
 
 HOSTILE = Sender("telegram", "111", "Ann\u202e\x1b[2J", "ann")
 

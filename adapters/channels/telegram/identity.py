@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from telegram import Chat, User
 
-from core.model.chat import Sender
+from core.model.principal import Sender
 
 CHANNEL = "telegram"
 

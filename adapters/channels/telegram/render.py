@@ -38,6 +38,7 @@ _KINDS = {
     NoticeKind.FINISHED: "🏁 Finished",
     NoticeKind.CHANNEL: "🔌 Channel",
     NoticeKind.REMINDER: "⏰ Still open",
+    NoticeKind.ELEVATED: "⚡ Elevated",
 }
 
 

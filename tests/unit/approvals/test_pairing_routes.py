@@ -14,8 +14,8 @@ from core.approvals.routes import PAIRED
 from core.config import Config
 from core.elevated.senders import authorised
 from core.model.call import ToolCall
-from core.model.chat import Sender
 from core.model.pairing import PairedPerson
+from core.model.principal import Sender
 from core.model.session import SessionKey
 
 LOCAL = ("web", "terminal")

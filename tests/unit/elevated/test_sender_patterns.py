@@ -19,7 +19,7 @@ from core.elevated.senders import (
     reaches,
     trusts_names,
 )
-from core.model.chat import Sender
+from core.model.principal import Sender
 
 ALICE = Sender(
     channel="discord",
