@@ -114,7 +114,7 @@ def _why_not_chosen(message: MaybeInaccessibleMessage, data: re.Match[str]) -> s
     """Say why a choice is not taken: its answer takes the place of its message, which must be the one."""
     if data["verb"] != Verb.CHOOSE:
         return None
-    if not isinstance(message, Message):
+    if not isinstance(message, Message) or not message.is_accessible:
         return TOO_OLD
     rows = message.reply_markup.inline_keyboard if message.reply_markup else ()
     return None if any(button.callback_data == data[0] for row in rows for button in row) else NOT_OURS

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from adapters.channels.telegram.text import LONGEST, Message, Text, fit, visible
+from adapters.channels.telegram.text import LONGEST, Message, Text, fit, units, visible
 from core.display import Elided, time_left
 from core.model.card import Card, CardOutcome
 from core.model.chat import Choice
@@ -17,6 +17,7 @@ from core.model.notice import Notice, NoticeKind
 from core.model.request import State
 
 _COMMAND_ASKED, _COMMAND_ASKED_LINES = 1_700, 30
+_WORDS = 450  # what the agent's name and our own words beside the facts take at most
 _COMMAND_PAST, _COMMAND_PAST_LINES = 900, 12
 _OUTPUT, _OUTPUT_LINES = 700, 24
 
@@ -90,9 +91,10 @@ def choice_message(words: str, choices: Sequence[Choice]) -> Message:
 
 def _asked(card: Card, now: int) -> Rendered:
     text = Text()
-    command = _cut(card.command, _COMMAND_ASKED, _COMMAND_ASKED_LINES)
     facts = [(label, fit(visible(value), most)) for label, value, most in _facts(card)]
     elevated = _elevated(card)
+    taken = units(elevated.text) + sum(units(label) + units(value.text) for label, value in facts)
+    command = _cut(card.command, min(_COMMAND_ASKED, LONGEST - _WORDS - taken), _COMMAND_ASKED_LINES)
     elided = any(part.omitted for part in (command, elevated, *(value for _, value in facts)))
     _head(text, card, elevated)
     _block(text, command)
@@ -168,14 +170,14 @@ def _block(text: Text, shown: Elided) -> None:
     text.add("\n")
 
 
-def _cut(value: str, units: int, lines: int) -> Elided:
+def _cut(value: str, most: int, lines: int) -> Elided:
     """Shorten by lines too: many empty ones would push the end of a command out of sight."""
     value = visible(value, multiline=True)
     rows = value.split("\n")
     if len(rows) <= lines:
-        return fit(value, units)
+        return fit(value, most)
     head, tail = "\n".join(rows[: lines * 2 // 3]), "\n".join(rows[-(lines // 3) :])
-    head, tail = fit(head, units * 2 // 3).head, fit(tail[::-1], units // 3).head[::-1]
+    head, tail = fit(head, most * 2 // 3).head, fit(tail[::-1], most // 3).head[::-1]
     return Elided(head, len(value) - len(head) - len(tail), tail)
 
 
