@@ -91,6 +91,15 @@ class People:
     health: ChannelHealth
 
 
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The parts that keep the levels of sessions, and the desks at which they are set."""
+
+    elevations: Elevations
+    console: SessionConsole
+    directives: Directives
+
+
 async def assemble(
     stack: AsyncExitStack, loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: Home, socket: Path
 ) -> Ready:
@@ -120,21 +129,17 @@ async def assemble(
     people = await _people(stack, live, ledger, store, clock, loaded.secrets)
     runs = Runs(ledger, clock)
     runners = _runners(home, live.judge().site)
-    elevations = Elevations(store, clock, config)
-    await elevations.load()
+    levels = await _levels(config, store, clock, people)
+    kept = levels.elevations
     gate = Gate(
-        live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=elevations
+        live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=kept
     )
     link = page.link if page else None
     daemon = Daemon(_status(home, clock, people), link, live.where, _reloading(live))
     console = OperatorConsole(
-        store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=elevations
+        store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
     )
-    elevator = Elevator(elevations, store, clock, config, people.herald.hear)
-    elevator.on_end.append(people.approvals.end_session)
-    sessions = SessionConsole(elevator, elevations, store, clock, registry.place)
-    directives = Directives(elevator, store, clock, registry.place, people.herald.hear)
-    switches = _switches(live, console, people.pairing, directives)
+    switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     if page is not None:
         page.show_troubles(people.health.troubles)
@@ -150,7 +155,7 @@ async def assemble(
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
     around = Surroundings(config, live.where, str(socket), loaded.secrets)
     entries = AllowlistEntries(store, clock, around)
-    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, sessions)
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, levels.console)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)
@@ -186,6 +191,15 @@ async def _people(
     ledger.on_commit.append(herald.hear)
     pairing.on_security.append(herald.hear)
     return People(approvals, pairing, routing, herald, opened, ChannelHealth())
+
+
+async def _levels(config: Callable[[], Config], store: Store, clock: Clock, people: People) -> Levels:
+    elevations = Elevations(store, clock, config)
+    await elevations.load()
+    elevator = Elevator(elevations, store, clock, config, people.herald.hear)
+    elevator.on_end.append(people.approvals.end_session)
+    console = SessionConsole(elevator, elevations, store, clock, registry.place)
+    return Levels(elevations, console, Directives(elevator, store, clock, registry.place, people.herald.hear))
 
 
 async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: Store, clock: Clock) -> None:

@@ -121,11 +121,11 @@ class Elevator:
     def _words(self, wish: Wish, elevation: Elevation) -> str:
         placed = place(self._config(), ToolCall(EXEC, wish.session))
         meaning = (_ON_THE_HOST if placed.placement is Placement.HOST else _MEANING)[wish.level]
-        until = f", until {moment(elevation.until)}" if elevation.until is not None else ""
+        until = f" until {moment(elevation.until)}" if elevation.until is not None else ""
         if wish.once:
-            meaning = f"for its next command alone{until}: {meaning}"
-            until = ""
-        return f"{wish.session}: elevated {wish.level}{until}. This is how it stands: {meaning}."
+            once = f"for its next command alone, if that comes by {moment(elevation.until or 0)}"
+            return f"{wish.session}: elevated {wish.level} {once}: {meaning}."
+        return f"{wish.session}: elevated {wish.level}{until}: {meaning}."
 
     async def _check_agent(self, session: SessionKey) -> None:
         alive = [record.id for record in await self._store.agents() if record.revoked_at is None]

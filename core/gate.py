@@ -17,6 +17,7 @@ from typing import Any
 
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
+from core.approvals.elevation import unasked
 from core.approvals.ledger import Ledger
 from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
@@ -280,7 +281,7 @@ class Gate:
         """Record the start and hand the bound command to its runner; whoever comes second only watches."""
         request = start.request
         if case.placed.asking is Asking.NEVER:
-            start = lifecycle.unasked(start, case.placed.decision)
+            start = unasked(start, case.placed.decision)
         argv = run_argv(case.facts) if case.facts else ()
         stdin = request.call.command.stdin if request.call.command else None
         order = RunOrder(request.id, argv, case.bound, request.binding, stdin)

@@ -17,6 +17,7 @@ from core.approvals.binding import reverify
 from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
+from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
 from core.config import Config
 from core.console import Daemon, OperatorConsole
@@ -84,7 +85,8 @@ class System:
         self.store, self.clock, self.routes = store, clock, routes
         self.ledger = Ledger(store)
         flood = FloodControl(clock, lambda: self.judge.config.approvals.exec)
-        self.approvals = Approvals(self.ledger, store, clock, self._routes, flood=flood)
+        rules = Rulebook(lambda: self.judge.config).rules
+        self.approvals = Approvals(self.ledger, store, clock, self._routes, rules=rules, flood=flood)
         self.runs = Runs(self.ledger, clock)
         self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
         site = Site(str(root / "state"), str(root / "workspaces"), ("/home", "/root"), "/root")

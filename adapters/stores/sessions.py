@@ -17,7 +17,7 @@ _KNOWN = """
     ON latest.session = key
     ORDER BY coalesce(latest.moment, first_seen) DESC, key LIMIT ?
 """
-_ON_CHANNEL = "SELECT key FROM sessions WHERE key LIKE ? AND key NOT LIKE '%:subagent:%'"
+_ON_CHANNEL = "SELECT key FROM sessions WHERE key LIKE ? ESCAPE '^' AND key NOT LIKE '%:subagent:%'"
 
 
 class SqliteSessions(Part):
@@ -37,7 +37,7 @@ class SqliteSessions(Part):
 
     async def sessions_on(self, channel: str) -> tuple[str, ...]:
         """Return the keys of the sessions that name this channel, and are no subagent's."""
-        like = f"agent:%:{channel}:%"
+        like = f"agent:%:{channel.replace('_', '^_')}:%"
         rows = await self._database.read(
             lambda connection: connection.execute(_ON_CHANNEL, (like,)).fetchall()
         )

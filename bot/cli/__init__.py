@@ -22,6 +22,9 @@ COMMANDS = {
     "deny": "decide",
     "permissions": "permissions",
     "allowlist": "allowlist",
+    "sessions": "sessions",
+    "session": "sessions",
+    "elevated": "sessions",
     "cancel": "decide",
     "lock": "decide",
     "unlock": "decide",
@@ -41,7 +44,7 @@ COMMANDS = {
     "version": "about",
     "help": "about",
 }
-LATER = ("sessions", "session", "elevated", "service")
+LATER = ("service",)
 SYNONYMS = {"--version": "version", "-V": "version", "--help": "help", "-h": "help"}
 
 

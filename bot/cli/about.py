@@ -25,6 +25,7 @@ look     sayso history                  sayso show ID
          sayso config check|show        sayso reload, sayso status
          sayso audit tail|verify        the record
          sayso channels test            a question that runs nothing
+elevate  sayso sessions                 sayso elevated SESSION on|ask|full|off --for 15m --reason T
 stop     sayso cancel ID                end a run
          sayso lock, sayso unlock       stop everything, resume
 agents   sayso agent add|list|revoke    their tokens

@@ -97,8 +97,10 @@ def progress_line(request: Request) -> str:
 
 def elevated_line(request: Request) -> str:
     """Say how elevated mode bears on a request; nothing where it does not."""
-    rows = (row for row in request.verdict.get("trace", ()) if str(row.get("rule", "")).startswith(ELEVATED))
-    return str(next(rows, {}).get("reason", ""))
+    for row in request.verdict.get("trace", ()):
+        if str(row.get("rule", "")).startswith(ELEVATED):
+            return str(row.get("reason", ""))
+    return ""
 
 
 def given_yes(request: Request) -> tuple[GivenReview, ...]:

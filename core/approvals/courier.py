@@ -140,7 +140,7 @@ class Courier:
 
         Its buttons work if it did arrive: the nonce in them is kept, and the first press tells the reference.
         """
-        if message.kind in (MessageKind.UPDATE, MessageKind.REMOVE):
+        if message.kind in (MessageKind.UPDATE, MessageKind.REMOVE) or _must_arrive(message):
             await self._keep(message, error)
         else:
             await self._outbox.dropped(message, f"it may have arrived, so it is not repeated: {error}")
@@ -150,8 +150,7 @@ class Courier:
         log.warning(
             "%s: message for request %s failed: %s", self._channel.name, message.request_id[:8], words
         )
-        never_given_up = message.notice is not None and message.notice.kind is NoticeKind.ELEVATED
-        if message.attempts + 1 >= MOST_ATTEMPTS and not never_given_up:
+        if message.attempts + 1 >= MOST_ATTEMPTS and not _must_arrive(message):
             await self._outbox.dropped(message, words)
             return
         delay = min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2**message.attempts)
@@ -160,3 +159,8 @@ class Courier:
         asked_for = getattr(error, "retry_after_s", None) or 0
         due = self._clock.now() + max(delay, int(asked_for * 1000))
         await self._outbox.failed(message, due, words)
+
+
+def _must_arrive(message: OutboxMessage) -> bool:
+    """Tell whether a message is never given up: rather twice than not at all, however long a chat is down."""
+    return message.notice is not None and message.notice.kind is NoticeKind.ELEVATED

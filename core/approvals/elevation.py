@@ -1,14 +1,15 @@
-"""Who may allow what an agent asks to be elevated for. Pure."""
+"""What elevated mode means for questions and for the record. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from core.approvals.routes import Route
 from core.elevated.authority import Authority
 from core.model.decision import Decision, Effect, Layer, Obligation
 from core.model.principal import Reviewer, Sender
-from core.model.request import Request, Review
+from core.model.request import AuditEvent, Change, Request, Review
 
 ELEVATION_REFUSED = "security.elevation-refused"
 
@@ -49,3 +50,12 @@ def sender_of(review: Review) -> Sender:
 def as_sender(reviewer: Reviewer) -> Sender:
     """Return a reviewer as a sender of whom only the id is known."""
     return Sender(reviewer.channel, reviewer.id, reviewer.name)
+
+
+def unasked(start: Change, elevated: Decision) -> Change:
+    """Note with the start of a run that elevated full let it run without asking anybody."""
+    request = start.request
+    data = {"session": str(request.call.session), "command": request.canonical, "why": elevated.reason}
+    agent, at = f"agent:{request.call.agent}", request.started_at or request.created_at
+    event = AuditEvent(at, "elevated.ran", agent, request.id, data)
+    return replace(start, events=(*start.events, event))

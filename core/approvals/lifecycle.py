@@ -20,7 +20,6 @@ from core.approvals.quorum import Scope
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import LOCAL_CHANNELS
 from core.model.command import Placement
-from core.model.decision import Decision
 from core.model.notice import Notice, NoticeKind
 from core.model.plan import RunResult, RunStatus
 from core.model.request import (
@@ -193,14 +192,6 @@ def started(request: Request, now: int) -> Change:
     running = replace(request, state=State.RUNNING, started_at=now)
     event = _event(running, now, "run.started", _agent(request), {"binding": request.binding.digest})
     return Change(running, expect=frozenset({State.APPROVED}), consume_grant_at=now, events=(event,))
-
-
-def unasked(start: Change, elevated: Decision) -> Change:
-    """Note with the start of a run that elevated full let it run without asking anybody."""
-    request = start.request
-    data = {"session": str(request.call.session), "command": request.canonical, "why": elevated.reason}
-    event = _event(request, request.started_at or 0, "elevated.ran", _agent(request), data)
-    return replace(start, events=(*start.events, event))
 
 
 def used(request: Request, now: int) -> Change:

@@ -210,7 +210,7 @@ async def test_asking_for_elevation_is_refused_with_its_rule(system):
     call = replace(exec_call("git", "--version"), elevated="full")
     outcome = await system.gate.run(call, None, Noting())
     assert outcome.status is Status.DENIED
-    assert outcome.decision["rule"] == "elevated.unavailable"
+    assert outcome.decision["rule"] == "elevated.disabled"
 
 
 async def test_a_cwd_the_sandbox_does_not_show_is_refused_or_replaced_as_the_asker_says(system):

@@ -319,13 +319,9 @@ class TestVariablesAndSecrets:
 
 class TestWarnings:
     def test_what_is_not_enforced_yet_is_named(self, read: Read) -> None:
-        text = (
-            "tools: {elevated: {enabled: true}, exec: {node: build-1}}\n"
-            "agents: {main: {sandbox: {backend: docker}}}\n"
-        )
+        text = "tools: {exec: {node: build-1}}\nagents: {main: {sandbox: {backend: docker}}}\n"
         warnings = read(text).warnings
         assert [warning.split(" is read but")[0] for warning in warnings] == [
-            "tools.elevated",
             "tools.exec.node",
             "agents.main.sandbox.backend",
         ]

@@ -20,6 +20,7 @@ from core.approvals.commands import (
     Malformed,
     Pair,
     Pending,
+    SaysoBind,
     SaysoHelp,
     SaysoLock,
     SaysoStatus,
@@ -89,6 +90,10 @@ HOSTILE = [
         (f"/deny {ID} first\r\nsecond\nthird", Deny(ID, reason="first second third")),
         ("/pending", Pending()),
         ("/elevated", Elevated()),
+        ("/elevated on and fix the disk", Elevated(Level.ON, once=True)),
+        ("/elevated Full\nrestart nginx", Elevated(Level.FULL, once=True)),
+        ("/elev off just look around", Elevated(Level.OFF, once=True)),
+        ("/sayso bind agent:a:main", SaysoBind(SessionKey.main("a"))),
         ("/elev", Elevated()),
         ("/elevated on", Elevated(Level.ON)),
         ("/elev FULL for 2h", Elevated(Level.FULL, 2 * HOUR)),
@@ -192,12 +197,18 @@ def test_where_commands_are_not_addressed_an_addressed_one_is_not_ours() -> None
         ("/pending all", "“all” does not belong here"),
         ("/elevated up", "“up” does not belong here"),
         ("/elevated on off", "“off” does not belong here"),
-        ("/elevated on and fix the disk", "“and” does not belong here"),
+        ("/elevated on 30m", "“30m” does not belong here"),
+        ("/elevated on for 30m and fix the disk", "“and” does not belong here"),
+        ("/elevated on agent:a:main and fix the disk", "“and” does not belong here"),
+        ("/elevated please fix the disk", "“please” does not belong here"),
+        ("/elevated on for 30m\nfix the disk", "takes a level alone"),
+        ("/sayso bind", "Name the session"),
+        ("/sayso bind agent:a:main agent:b:main", "Name the session"),
+        ("/sayso bind me", "no session key"),
         ("/elevated off for 2h", "A time goes with on, ask or full only"),
         ("/elevated for 2h", "A time goes with on, ask or full only"),
         ("/elevated on agent:main", "“agent:main” is no session key"),
         ("/elevated on agent:a:main agent:b:main", "“agent:b:main” does not belong here"),
-        ("/elevated on\nfull", "one line"),
         ("/sayso unlck", "“unlck” does not belong here"),
         ("/sayso lock now", "“now” does not belong here"),
         ("/sayso loc\u212a", "does not belong here"),
@@ -256,7 +267,7 @@ def test_ten_kilobytes_of_anything_are_answered_briefly(name: str) -> None:
 
 def test_each_command_of_the_help_is_read() -> None:
     examples = [line.partition(":")[0] for line in HELP.splitlines() if line.startswith("/")]
-    assert len(examples) == 10
+    assert len(examples) == 13
     for example in examples:
         plain = example.replace("ID", ID).replace("CODE", "abcdefghijk").replace("SESSION", "agent:a:main")
         for unwanted in ("|ask|full|off", "[", "]"):
