@@ -143,6 +143,7 @@ async def assemble(
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     if page is not None:
         page.show_troubles(people.health.troubles)
+        page.show_sessions(levels.console)
 
     await _recover(store, ledger, people.approvals, clock)
     for channel in channels:
