@@ -12,11 +12,14 @@ from core.model.elevation import Level
 
 _LINES = 4
 _SET_BY = 80
+_SESSION_HEAD, _SESSION_TAIL = 48, 16
+_TO_THE_MINUTE = len("2026-03-01 14:05")
 
 _MEANINGS: Mapping[str, str] = MappingProxyType(
     {
         Level.ASK: "Its commands run on this machine itself, outside the sandbox. Every one is asked about.",
-        Level.ON: "Its commands run on this machine itself, outside the sandbox.",
+        Level.ON: "Its commands run on this machine itself, outside the sandbox. "
+        "They are asked about as the policy says.",
         Level.FULL: "Its commands run on this machine itself, outside the sandbox, and nobody is asked.",
     }
 )
@@ -28,7 +31,10 @@ def alarm(rows: Sequence[Mapping[str, Any]]) -> Alarm:
     lines = [_line(row) for row in first[:_LINES]]
     if len(first) > _LINES:
         lines.append(f"And {len(first) - _LINES:,} more.")
-    return Alarm("\n".join(lines), full=any(row["elevated"] == Level.FULL for row in rows))
+    mark = "• " if len(lines) > 1 else ""
+    return Alarm(
+        "\n".join(mark + line for line in lines), full=any(row["elevated"] == Level.FULL for row in rows)
+    )
 
 
 def sessions_html(rows: Sequence[Mapping[str, Any]], page: Page) -> str:
@@ -46,9 +52,10 @@ def _line(row: Mapping[str, Any]) -> str:
         "Elevated full, nobody is asked" if row["elevated"] == Level.FULL else f"Elevated {row['elevated']}"
     )
     by = f", by {elide(row['setBy'], head=_SET_BY, tail=0).text}" if row["setBy"] else ""
-    until = f" until {moment(row['until'])}" if row["until"] else ""
+    until = f" until {moment(row['until'])[:_TO_THE_MINUTE]} UTC" if row["until"] else ""
     glass = ", break-glass" if row["breakGlass"] else ""
-    return safe(f"{what}: {row['session']}{by}{until}{glass}.")
+    session = elide(row["session"], head=_SESSION_HEAD, tail=_SESSION_TAIL).text
+    return safe(f"{what}: {session}{by}{until}{glass}.")
 
 
 def _worded(row: Mapping[str, Any], now: int) -> dict[str, Any]:
