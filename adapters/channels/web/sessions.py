@@ -11,7 +11,6 @@ from core.display import elide, moment, safe
 from core.model.elevation import Level
 
 _LINES = 4
-_SET_BY = 80
 _SESSION_HEAD, _SESSION_TAIL = 48, 16
 _TO_THE_MINUTE = len("2026-03-01 14:05")
 
@@ -51,11 +50,10 @@ def _line(row: Mapping[str, Any]) -> str:
     what = (
         "Elevated full, nobody is asked" if row["elevated"] == Level.FULL else f"Elevated {row['elevated']}"
     )
-    by = f", by {elide(row['setBy'], head=_SET_BY, tail=0).text}" if row["setBy"] else ""
     until = f" until {moment(row['until'])[:_TO_THE_MINUTE]} UTC" if row["until"] else ""
     glass = ", break-glass" if row["breakGlass"] else ""
     session = elide(row["session"], head=_SESSION_HEAD, tail=_SESSION_TAIL).text
-    return safe(f"{what}: {session}{by}{until}{glass}.")
+    return safe(f"{what}: {session}{until}{glass}.")
 
 
 def _worded(row: Mapping[str, Any], now: int) -> dict[str, Any]:
