@@ -13,6 +13,7 @@ from adapters.runners.accounts import running_account
 from adapters.runners.bubblewrap import find_bubblewrap
 from bot.check import Check, Status
 from bot.config import LoadedConfig
+from bot.config.elevation import senders_by_name
 from bot.config.quorums import quorum_doubts
 from bot.doctor_channels import channels
 from bot.doctor_sandbox import attempts
@@ -36,6 +37,7 @@ async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
         await _daemon(home / "sayso.sock"),
         *await channels(home / "sayso.sock"),
         *_quorum(loaded),
+        *_names(loaded),
         _sandboxed(loaded),
         _bubblewrap(),
         _namespaces(),
@@ -144,6 +146,12 @@ def _quorum(loaded: LoadedConfig) -> Iterator[Check]:
     for doubt in quorum_doubts(loaded.config):
         mend = "name more people, with ids that are approvers, or ask for fewer; config.example.yaml explains"
         yield Check("people", Status.WARN, doubt, mend)
+
+
+def _names(loaded: LoadedConfig) -> Iterator[Check]:
+    for path, text in senders_by_name(loaded.config):
+        what = f"{path}: {text!r} trusts whoever bears that name, which others can take"
+        yield Check("senders", Status.WARN, what, "write the id: sayso history and sayso show tell it")
 
 
 def _sandboxed(loaded: LoadedConfig) -> Check:

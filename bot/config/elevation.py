@@ -1,10 +1,35 @@
-"""What of `tools.elevated` cannot work as written, or lets in more than it seems to."""
+"""Who is trusted by `allowFrom` and `approvers`: what cannot work as written, or lets in too much."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from core.config import Config
+from core.elevated.senders import parse, trusts_names
+
+
+def senders_by_name(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each sender pattern that rests on what a user may change."""
+    for path, patterns in sender_lists(config):
+        for index, text in enumerate(patterns):
+            try:
+                pattern = parse(text)
+            except ValueError:
+                continue  # it names nobody, which the load says
+            if trusts_names(pattern):
+                yield f"{path}[{index}]", text
+
+
+def sender_lists(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield path and patterns of every list of senders."""
+    approvals = config.approvals.exec
+    yield "approvals.exec.approvers", approvals.approvers
+    for index, target in enumerate(approvals.targets):
+        yield f"approvals.exec.targets[{index}].approvers", target.approvers
+    yield "tools.elevated.allowFrom", config.tools.elevated.allow_from
+    for name, agent in config.agents.by_id.items():
+        if agent.tools.elevated is not None:
+            yield f"agents.{name}.tools.elevated.allowFrom", agent.tools.elevated.allow_from or ()
 
 
 def elevation_doubts(config: Config) -> Iterator[str]:

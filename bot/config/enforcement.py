@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bot.config.elevation import elevation_doubts
+from bot.config.elevation import elevation_doubts, sender_lists
 from bot.config.quorums import quorum_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
@@ -92,20 +92,9 @@ def _children(value: Any, head: str) -> Iterator[tuple[str, Any, bool]]:  # noqa
 
 
 def _faulty_senders(config: Config) -> Iterator[str]:
-    for path, patterns in _sender_lists(config):
+    for path, patterns in sender_lists(config):
         for index, text in enumerate(patterns):
             try:
                 senders.parse(text)
             except ValueError as fault:
                 yield f"{path}[{index}] names nobody: {fault}"
-
-
-def _sender_lists(config: Config) -> Iterator[tuple[str, tuple[str, ...]]]:
-    approvals = config.approvals.exec
-    yield "approvals.exec.approvers", approvals.approvers
-    for index, target in enumerate(approvals.targets):
-        yield f"approvals.exec.targets[{index}].approvers", target.approvers
-    yield "tools.elevated.allowFrom", config.tools.elevated.allow_from
-    for name, agent in config.agents.by_id.items():
-        if agent.tools.elevated is not None:
-            yield f"agents.{name}.tools.elevated.allowFrom", agent.tools.elevated.allow_from or ()
