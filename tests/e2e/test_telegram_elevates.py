@@ -110,9 +110,9 @@ async def test_of_two_sessions_the_one_that_is_pressed_is_elevated_and_runs_on_t
     assert "for the one who typed" in (await town.api.answer_to(theirs, seconds=15)).text
     assert [row[0] for row in asked.buttons] == labels
 
-    assert "elevated on, until" in await town.pressed(asked, chosen, town.ann)
-    assert (asked.buttons, "elevated on, until" in asked.text) == ([], True)
-    told = await town.told(town.group, "elevated on, until", "the host")
+    assert "elevated on until" in await town.pressed(asked, chosen, town.ann)
+    assert (asked.buttons, "elevated on until" in asked.text) == ([], True)
+    told = await town.told(town.group, "elevated on until", "the host")
     assert town.session("builder") in told.text
     await town.told(town.group, "⚡ Elevated", "By: Ann")
     states = await town.states()

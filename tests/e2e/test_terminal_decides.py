@@ -204,7 +204,7 @@ def test_a_session_is_elevated_and_its_card_says_so_below_the_host(elevating, fi
     elevating.type("/elevated on")
     elevating.see("No session belongs to this chat")
     elevating.type("/elevated on for 30m agent:main:main")
-    elevating.see("agent:main:main: elevated on, until", "its commands run on the host")
+    elevating.see("agent:main:main: elevated on until", "its commands run on the host")
     asking = elevating.daemon.ask("--", "touch", "on-the-host")
     elevating.card("/usr/bin/touch on-the-host")
     elevating.see(" HOST ", " ELEVATED  it runs on the host: elevated on (set by")
