@@ -178,6 +178,15 @@ async def test_an_open_page_hears_of_it(browser, sessions):
     assert str(MAIN) in heard["text"]
 
 
+async def test_what_does_not_count_any_more_raises_no_alarm(browser, sessions):
+    await sessions.set(MAIN, Level.FULL, HALF_AN_HOUR, "why", Sender("telegram", "9", "Ann", "ann"))
+    await sessions.set(BUILDER, Level.OFF)
+    _, page = await browser.get("/sessions")
+    assert alarm(page) is None
+    assert "host-mark" not in page
+    assert "Not elevated" in article(page, MAIN)
+
+
 async def test_ending_a_session_ends_what_was_set_for_it(browser, sessions):
     await sessions.set(MAIN, Level.ON)
     _, page = await browser.post("/sessions/end", {"session": str(MAIN)})
