@@ -19,6 +19,7 @@ from bot.config import LoadedConfig, Overrides, load
 from bot.home import Home, held, prepare
 from bot.options import UpOptions
 from bot.tasks import owned
+from bot.turns import take_turns
 from bot.wiring import Ready, assemble
 from core.errors import ConfigError, StartError, StoreError
 
@@ -69,6 +70,7 @@ async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: H
         if ready is None:
             return
         await stack.enter_async_context(owned(_reload_on(hung_up, ready), "reload on SIGHUP"))
+        take_turns()
         _announce(ready)
         await stop.wait()
         log.info("stopping")

@@ -14,7 +14,7 @@ from adapters.runners.bubblewrap import find_bubblewrap
 from bot.check import Check, Status
 from bot.config import LoadedConfig
 from bot.config.elevation import senders_by_name
-from bot.config.quorums import quorum_doubts
+from bot.config.quorums import people_doubts, quorum_doubts
 from bot.doctor_channels import channels
 from bot.doctor_sandbox import attempts
 from bot.site import survey
@@ -143,8 +143,13 @@ def _socket_mode(socket: Path) -> Check:
 
 
 def _quorum(loaded: LoadedConfig) -> Iterator[Check]:
+    for doubt in people_doubts(loaded.config):
+        yield Check("people", Status.WARN, doubt, "change it under people, then run sayso reload")
     for doubt in quorum_doubts(loaded.config):
-        mend = "name more people, with ids that are approvers, or ask for fewer; config.example.yaml explains"
+        mend = (
+            "name more people under people, with ids that approvers name too, or lower what is required; "
+            "config.example.yaml explains both"
+        )
         yield Check("people", Status.WARN, doubt, mend)
 
 

@@ -64,6 +64,7 @@ from core.ports import Channel, Clock, NameResolver, Runner, Store
 from core.registrar import Registrar
 from core.runs import Runs
 from core.session_console import SessionConsole
+from core.session_modes import SessionModesConsole
 
 LONGEST_ENDING_S = 3.0  # for runs when the daemon stops; an end not recorded by then is told by the next one
 
@@ -134,8 +135,8 @@ async def assemble(
     gate = Gate(
         live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=kept
     )
-    link = page.link if page else None
-    daemon = Daemon(_status(home, clock, people), link, live.where, _reloading(live))
+    status = _status(home, clock, people)
+    daemon = Daemon(status, page.link if page else None, live.where, _reloading(live))
     console = OperatorConsole(
         store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
     )
@@ -151,9 +152,9 @@ async def assemble(
     )
     await stack.enter_async_context(owned(retention.run(), "retention"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
-    around = Surroundings(config, live.where, str(socket), loaded.secrets)
-    entries = AllowlistEntries(store, clock, around)
-    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, levels.console)
+    entries = AllowlistEntries(store, clock, Surroundings(config, live.where, str(socket), loaded.secrets))
+    sessions = (levels.console, SessionModesConsole(store, clock))
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, *sessions)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     await ingress.open()
     stack.push_async_callback(ingress.close)

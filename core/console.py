@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from core.approvals.card import outcome_of, settled_line
+from core.approvals.card import outcome_of, progress_line, settled_line
 from core.approvals.ledger import Ledger
 from core.approvals.recovery import EVERYTHING_LOCKED, TOKEN_REVOKED
 from core.approvals.rehearsal import rehearsal
@@ -113,7 +113,6 @@ class OperatorConsole:
             "verdict": request.verdict,
             "always": {"words": list(request.always.words), "why": request.always.why},
             "binding": request.binding.digest,
-            "required": request.required,
             "reviews": [_review(given) for given in request.reviews],
             "copies": [_delivered(delivery) for delivery in deliveries],
             "record": record,
@@ -163,7 +162,8 @@ class OperatorConsole:
         standing, _ = standing_of(judge.config, asked, call, self._elevations.standing(call))
         case = await asyncio.to_thread(judge.examine, call, standing)
         now = self._clock.now()
-        remembered = await self._store.remembered(case.call.agent, case.binding.digest, now)
+        call = case.call
+        remembered = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
         answer = self._located(explain(judge, asked, case, remembered))
         return {**answer, "where": self._daemon.where(str(answer["source"]))}
 
@@ -218,10 +218,15 @@ class OperatorConsole:
         return {"locked": True, "text": text}
 
     async def _stop(self, why: str, agent: str | None = None) -> int:
-        """End the runs and take back the open questions (of one agent); returns how many questions."""
-        called_off = await self._approvals.call_off(why, agent)
-        await self._runs.stop(why, agent)
-        return called_off
+        """End the runs and take back the open questions (of one agent); returns how many questions.
+
+        The runs are told first: the questions may be many.
+        """
+        self._runs.end(why, agent)
+        try:
+            return await self._approvals.call_off(why, agent)
+        finally:
+            await self._runs.stop(why, agent)
 
     async def test_channels(self, channel: str | None) -> dict[str, Any]:
         """Put a question that cannot run anything to the chats, or to one channel."""
@@ -314,6 +319,8 @@ def summary(request: Request) -> dict[str, Any]:
         "createdAt": request.created_at,
         "deadline": request.deadline,
         "endedAt": request.ended_at,
+        "required": request.required,
+        "progress": progress_line(request) or None,
         "decided": settled_line(request) if request.resolution else None,
         "exitCode": (request.outcome or {}).get("exitCode"),
     }

@@ -270,6 +270,27 @@ class ToolDesk(Protocol):
         ...
 
 
+class SessionModesDesk(Protocol):
+    """Modes of `exec` for single sessions, to see and to set; `core.session_modes` answers."""
+
+    async def tighten(
+        self, session: str, security: str | None, ask: str | None, reviewer: Reviewer
+    ) -> dict[str, Any]:
+        """Set modes for a session and its subagents; returns {session, security, ask, setAt, text}.
+
+        They only make stricter what is configured. What is not given stays as it was set before.
+        """
+        ...
+
+    async def clear(self, session: str, reviewer: Reviewer) -> dict[str, Any]:
+        """Forget what was set for a session; returns {session, text}. RequestError where nothing was."""
+        ...
+
+    async def tightened(self) -> list[dict[str, Any]]:
+        """List what is set: {session, security, ask, setAt}, by session."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorDesks:
     """All that the operator may use."""
@@ -280,6 +301,7 @@ class OperatorDesks:
     tools: ToolDesk | None = None
     allowlist: AllowlistDesk | None = None
     sessions: SessionDesk | None = None
+    session_modes: SessionModesDesk | None = None
 
 
 class Gatekeeper(Protocol):

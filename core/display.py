@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,6 +19,13 @@ _BLANKS = frozenset(
     + "".join(map(chr, range(0xE0100, 0xE01F0)))
 )
 _PLAIN = re.compile(r"[ -~]*")
+# Marks, and what else counts as printable and takes no ink. Of characters up to U+FFFF one look-up tells.
+_ODD_CHARACTERS = "".join(
+    char
+    for char in map(chr, range(0x300, 0x10000))
+    if char in _BLANKS or unicodedata.category(char) in {"Mn", "Me"}
+)
+_ODD = re.compile(f"[{_ODD_CHARACTERS}\U00010000-\U0010ffff]")
 _OVERLAY = 1  # canonical combining class: marks drawn across the letter before them
 _MOST_MARKS = 2  # letters of living languages carry no more on one base
 
@@ -46,16 +53,24 @@ def safe(text: str, *, secrets: Sequence[str] = (), multiline: bool = False) -> 
 
     Applying it again changes nothing.
     """
-    text = _masked(text, secrets)
-    if _PLAIN.fullmatch(text):
+    if secrets:
+        text = _masked(text, secrets)
+    if _PLAIN.fullmatch(text) or (text.isprintable() and not _ODD.search(text)):
         return text
-    out: list[str] = []
-    marks = 0
-    for char in text:
-        marks = marks + 1 if unicodedata.category(char) == "Mn" else 0
-        kept = (multiline and char == "\n") or _shows(char, marks, first=not out)
-        out.append(char if kept else _visible(char))
-    return "".join(out)
+    unlike_ascii = {char for char in set(text) if not " " <= char <= "~"}  # each is looked at once only
+    marks = {char: _visible(char) for char in unlike_ascii if unicodedata.category(char) == "Mn"}
+    if marks:
+        text = "".join(_not_heaped(text, marks))
+    shown = {char for char in unlike_ascii if _shows(char) or (multiline and char == "\n")}
+    if shown == unlike_ascii:
+        return text
+    return text.translate({ord(char): char if char in shown else _visible(char) for char in unlike_ascii})
+
+
+def safe_line(text: str, *, secrets: Sequence[str] = (), head: int, tail: int) -> str:
+    """Make a short safe line: masked as a whole, so that no cut lets half a secret through."""
+    cut = elide(_masked(text, secrets), head=head, tail=tail).text
+    return elide(safe(cut), head=head, tail=tail).text if len(cut) < len(text) else safe(cut)
 
 
 def elide(text: str, *, head: int, tail: int) -> Elided:
@@ -98,12 +113,20 @@ def _masked(text: str, secrets: Sequence[str]) -> str:
     return re.sub("|".join(map(re.escape, longest_first)), MASK, text)
 
 
-def _shows(char: str, marks: int, *, first: bool) -> bool:
-    if char == " ":
-        return True
+def _not_heaped(text: str, marks: Mapping[str, str]) -> Iterator[str]:
+    """Make visible each mark that has no base, or is more than letters of living languages carry."""
+    heap = 0
+    for index, char in enumerate(text):
+        if char in marks:
+            heap += 1
+            yield char if index and heap <= _MOST_MARKS else marks[char]
+        else:
+            heap = 0
+            yield char
+
+
+def _shows(char: str) -> bool:
     if unicodedata.category(char) in _HIDDEN_CATEGORIES or char in _BLANKS:
-        return False
-    if marks and (first or marks > _MOST_MARKS):
         return False
     return unicodedata.combining(char) != _OVERLAY
 

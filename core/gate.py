@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 
 LOOKED_AT_ONCE = 2
 LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
+MANY = 1000  # entries of allowlists that are compared, all commands of a line together
 
 Locate = Callable[[str], str | None]
 
@@ -160,7 +161,7 @@ class Gate:
         call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
         case = await self._look(judge, call, look_up=False)
         now = self._clock.now()
-        remembered = await self._store.remembered(call.agent, case.binding.digest, now)
+        remembered = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
         verdict = await self._verdict(judge, case, remembered)
         if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
             case = await self._look(judge, call, look_up=True)
@@ -171,8 +172,9 @@ class Gate:
 
     async def _verdict(self, judge: Judge, case: Case, remembered: Remembered) -> Verdict:
         """Decide a case; a large one must not hold up the others."""
-        if case.facts is not None and len(case.facts.text) > LARGE:
-            return await asyncio.to_thread(judge.verdict, case, remembered)
+        if _takes_long(case, remembered):
+            async with self._turns[case.call.agent]:
+                return await asyncio.to_thread(judge.verdict, case, remembered)
         return judge.verdict(case, remembered)
 
     async def fallback(self, request: Request) -> bool:
@@ -181,9 +183,9 @@ class Gate:
         case, verdict = await self.consider(request.call, judge)
         if verdict.effect is Effect.DENY or case.binding != request.binding:
             return False
-        agent, digest, now = request.call.agent, case.binding.digest, self._clock.now()
-        kept = await self._store.remembered(agent, digest, now)
-        return judge.fallback_allows(case, kept.learned, kept.tightening)
+        call, now = request.call, self._clock.now()
+        kept = await self._store.remembered(call.agent, case.binding.digest, now, call.session.lineage)
+        return judge.fallback_allows(case, kept.learned, kept.tightenings)
 
     async def _look(self, judge: Judge, call: ToolCall, *, look_up: bool) -> Case:
         try:
@@ -242,7 +244,7 @@ class Gate:
         """Wait for the answer, then for the run; the first asker to see a yes starts it."""
         beyond_waiting = tuple(state for state in State if state is not State.WAITING)
         request = await self._ledger.until(request_id, *beyond_waiting)
-        if request.kind is RequestKind.ASK:
+        if request.kind is RequestKind.ASK and request.state is not State.RUNNING:
             return await self._handed_over(request)
         if request.state is State.APPROVED:
             case, verdict = await self.consider(request.call)
@@ -348,6 +350,13 @@ def _rests_on(case: Case) -> str | None:
     """Name what was set for the session, where the placement follows from it."""
     elevation = case.placed.standing.elevation
     return elevation.id if elevation else None
+
+
+def _takes_long(case: Case, remembered: Remembered) -> bool:
+    if case.facts is None:
+        return False
+    entries = len(remembered.learned) + (len(case.policy.allowlist) if case.policy else 0)
+    return len(case.facts.text) > LARGE or len(case.facts.segments) * entries > MANY
 
 
 def _objection(request: Request, case: Case, verdict: Verdict) -> Objection | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from core.approvals.binding import bind
+from core.approvals.binding import bind, find_shell
 from core.approvals.standing import forbidding, permitting
 from core.arguments.ask import asked_by_tool
 from core.arguments.judge import judge_arguments
@@ -30,7 +30,7 @@ from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, Workspac
 from core.model.principal import Claims
 from core.model.session import SessionKey
 from core.model.standing import Remembered
-from core.model.tightening import NOTHING_TIGHTER, Tightening
+from core.model.tightening import Tightening
 from core.model.verdict import Verdict
 from core.policy.decide import decide as decide_tool
 from core.policy.decide import refuse_owner_only
@@ -44,6 +44,7 @@ from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 from core.shell.parse import Parse, parse
+from core.shell.render import SHELL, run_argv, starts_shell
 from core.shell.scripts import with_scripts
 
 _NOTHING = Remembered()
@@ -144,6 +145,7 @@ class Judge:
         facts = inspect(command, cwd=cwd, path=path, resolver=self._resolver, parse=self._parse)
         facts = with_scripts(facts, self._resolver)
         bound = self._bound(call, command, placed, plan, cwd, facts)
+        problem = problem or _no_shell(bound, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())
         return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments)
 
@@ -202,12 +204,12 @@ class Judge:
                 env=case.bound.env,
                 seen_before=remembered.seen_before,
             )
-            for each in in_force(policy, case.call, remembered.tightening)
+            for each in in_force(policy, case.call, remembered.tightenings)
         ]
         return together(judgements)
 
     def fallback_allows(
-        self, case: Case, learned: Sequence[AllowlistEntry], document: Tightening = NOTHING_TIGHTER
+        self, case: Case, learned: Sequence[AllowlistEntry], beside: Sequence[Tightening] = ()
     ) -> bool:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
@@ -217,7 +219,7 @@ class Judge:
             return False
         return all(
             fallback_allows(case.facts, each, learned, case.placed.placement, case.bound.env)
-            for each in in_force(case.policy, case.call, document)
+            for each in in_force(case.policy, case.call, beside)
         )
 
     def _tools(self, identity: ToolIdentity) -> ToolSet:
@@ -317,6 +319,7 @@ class Judge:
             plan=plan,
             executables=tuple(executables),
             scripts=tuple(scripts),
+            run_by=find_shell(run_argv(facts), self._resolver) if facts else None,
         )
 
 
@@ -335,7 +338,8 @@ def _real_paths(arguments: ArgumentJudgement) -> tuple[tuple[str, str], ...]:
 def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
     if not remembered.deny_rules:
         return None
-    spelled = spellings(case.facts) if case.facts else set()
+    commands = {rule.command for rule in remembered.deny_rules}
+    spelled = commands.intersection(spellings(case.facts)) if case.facts else frozenset[str]()
     return forbidding(remembered.deny_rules, {case.bound.canonical} | spelled)
 
 
@@ -350,6 +354,13 @@ def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
 
 def _exec_problem(rule: str, reason: str) -> Decision:
     return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, rule)
+
+
+def _no_shell(bound: BoundCommand, facts: CommandFacts) -> Decision | None:
+    if bound.run_by is not None or not starts_shell(run_argv(facts)):
+        return None
+    reason = f"there is no {SHELL}, which would run this line; install it, or ask for one program alone"
+    return _exec_problem("exec.no-shell", reason)
 
 
 def _command_from(call: ToolCall) -> CommandText | None:

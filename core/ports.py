@@ -23,7 +23,14 @@ from core.model.request import (
 )
 from core.model.session import KnownSession
 from core.model.standing import DenyRule, Remembered, StandingPermission
-from core.store_ports import AllowlistStore, CredentialStore, ElevationStore, HistoryStore, PairingStore
+from core.store_ports import (
+    AllowlistStore,
+    CredentialStore,
+    ElevationStore,
+    HistoryStore,
+    PairingStore,
+    SessionModesStore,
+)
 
 
 class Clock(Protocol):
@@ -100,6 +107,13 @@ class RequestStore(Protocol):
         """
         ...
 
+    async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Apply many changes in one durable transaction; tells of each what `commit` would.
+
+        Where one raises, none is applied.
+        """
+        ...
+
     async def request(self, request_id: str) -> Request | None:
         """Return the request with this full id."""
         ...
@@ -120,8 +134,13 @@ class RequestStore(Protocol):
 class StandingStore(Protocol):
     """What answers left standing: permissions for a time, and deny rules. `lock` ends all permissions."""
 
-    async def remembered(self, agent: str, binding: str, now: int) -> Remembered:
-        """Return, as of one moment, all that earlier answers mean for a call with this binding."""
+    async def remembered(
+        self, agent: str, binding: str, now: int, sessions: Sequence[str] = ()
+    ) -> Remembered:
+        """Return, as of one moment, all that earlier answers mean for a call with this binding.
+
+        `sessions` are the one it was made in and those that it descends from: what is set for them counts.
+        """
         ...
 
     async def permissions(self, now: int) -> tuple[StandingPermission, ...]:
@@ -235,6 +254,7 @@ class Store(
     StandingStore,
     SessionStore,
     ElevationStore,
+    SessionModesStore,
     AllowlistStore,
     CredentialStore,
     PairingStore,

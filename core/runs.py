@@ -87,12 +87,16 @@ class Runs:
         run.end(why)
         return True
 
-    async def stop(self, why: str, agent: str | None = None, patience_s: float = PATIENCE_S) -> None:
-        """End every run (of one agent), those being recorded too, and wait for their ends a while."""
+    def end(self, why: str, agent: str | None = None) -> tuple[asyncio.Task[None], ...]:
+        """End every run (of one agent), those being recorded too; returns what to wait for."""
         runs = [run for run in self._all if agent in (None, run.request.call.agent)]
         for run in runs:
             run.end(why)
-        tasks = [run.task for run in runs if run.task]
+        return tuple(run.task for run in runs if run.task)
+
+    async def stop(self, why: str, agent: str | None = None, patience_s: float = PATIENCE_S) -> None:
+        """End every run (of one agent), and wait for their ends a while."""
+        tasks = self.end(why, agent)
         if tasks:
             await asyncio.wait(tasks, timeout=patience_s)
 

@@ -10,6 +10,7 @@ from core.model.elevation import ChatBinding, Elevation
 from core.model.history import Delivery, HistoryQuery
 from core.model.pairing import PairedPerson
 from core.model.request import AgentRecord, AuditEvent, Request, State
+from core.model.session_modes import SessionModes
 
 
 class HistoryStore(Protocol):
@@ -135,4 +136,20 @@ class PairingStore(Protocol):
 
     async def unpair(self, person: PairedPerson, event: AuditEvent) -> bool:
         """Forget a person for their route; False where there is none."""
+        ...
+
+
+class SessionModesStore(Protocol):
+    """Modes of `exec` that the operator set for single sessions."""
+
+    async def tighten_session(self, modes: SessionModes, event: AuditEvent) -> SessionModes:
+        """Set what is given and keep the rest; returns what holds for the session now."""
+        ...
+
+    async def clear_session(self, session: str, event: AuditEvent) -> bool:
+        """Forget what was set for a session; False where nothing was."""
+        ...
+
+    async def session_modes(self) -> tuple[SessionModes, ...]:
+        """Return all, by session."""
         ...

@@ -85,7 +85,10 @@ class System:
         self.store, self.clock, self.routes = store, clock, routes
         self.ledger = Ledger(store)
         flood = FloodControl(clock, lambda: self.judge.config.approvals.exec)
-        rules = Rulebook(lambda: self.judge.config).rules
+        self.rules = None
+        self.required = lambda _request: 1
+        book = Rulebook(lambda: self.judge.config)
+        rules = lambda: self.rules or book.rules()  # noqa: E731 - tests replace them
         self.approvals = Approvals(self.ledger, store, clock, self._routes, rules=rules, flood=flood)
         self.runs = Runs(self.ledger, clock)
         self.runners = {place: NotingRunner(place) for place in (Placement.SANDBOX, Placement.HOST)}
@@ -117,8 +120,9 @@ class System:
             elevations=self.elevations,
         )
 
-    def _routes(self, _request):
-        return tuple(Route(channel, "", (), 120_000, "test") for channel in self.routes)
+    def _routes(self, request):
+        required = self.required(request)
+        return tuple(Route(channel, "", (), 120_000, "test", required=required) for channel in self.routes)
 
     @property
     def orders(self):

@@ -6,12 +6,13 @@ import asyncio
 import logging
 import pwd
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from adapters.ingress.agent_methods import AGENT_METHODS, AgentCall
 from adapters.ingress.jsonrpc import (
+    VALUES_LIMIT,
     Call,
     Code,
     LineReader,
@@ -20,6 +21,7 @@ from adapters.ingress.jsonrpc import (
     encode_error,
     encode_notification,
     encode_result,
+    is_large,
     line_too_long,
 )
 from adapters.ingress.operator_methods import OPERATOR_METHODS, OperatorCall
@@ -33,7 +35,8 @@ log = logging.getLogger(__name__)
 HELLO_DEADLINE_S = 15.0
 UNREAD_LIMIT = 32 * 1024 * 1024
 CALLS_LIMIT = 64
-_CHUNK = 64 * 1024
+OPERATOR_VALUES_LIMIT = 50_000  # documents of theirs may hold thousands of entries
+_CHUNK = 16 * 1024
 _GOODBYE_S = 2.0
 
 Answer = Callable[[Call], Awaitable[Any]]
@@ -53,6 +56,7 @@ class Service:
     hello_deadline_s: float = HELLO_DEADLINE_S
     unread_limit: int = UNREAD_LIMIT
     calls_limit: int = CALLS_LIMIT
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)  # one large line at a time, whoever sent it
 
 
 class Connection:
@@ -71,6 +75,7 @@ class Connection:
         self._peer = peer
         self._lines = LineReader()
         self._answer: Answer | None = None
+        self._most_values = VALUES_LIMIT
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: asyncio.Task[None] | None = None
 
@@ -111,9 +116,10 @@ class Connection:
 
     async def _take(self, line: bytes | None) -> None:
         try:
-            call = decode(_whole(line))
+            call = await self._decoded(_whole(line))
         except RpcError as error:
             self._send(encode_error(error))
+            await asyncio.sleep(0)  # a chunk may hold thousands of such lines
             return
         if self._answer is None:
             await self._greet(call)
@@ -121,6 +127,12 @@ class Connection:
             self._refuse(call, RpcError(Code.BUSY, f"{len(self._tasks)} calls are in flight; wait for one"))
         else:
             self._own(self._reply(call, self._answer), f"call {call.method} {call.id}")
+
+    async def _decoded(self, line: bytes) -> Call:
+        if not is_large(line):
+            return decode(line)
+        async with self._service.reading:
+            return await asyncio.to_thread(decode, line, self._most_values)
 
     async def _greet(self, call: Call) -> None:
         try:
@@ -145,6 +157,7 @@ class Connection:
     def _admit_operator(self, token: str) -> Answer:
         if not self._service.gatekeeper.operator(token):
             raise RpcError(Code.UNAUTHENTICATED, "this is not the operator's token", field="token")
+        self._most_values = OPERATOR_VALUES_LIMIT
         reviewer = Reviewer("cli", str(self._peer.uid), _login_name(self._peer.uid))
         return partial(self._answer_operator, reviewer)
 

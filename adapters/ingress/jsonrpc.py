@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 from typing import Any, NoReturn
 
 LINE_LIMIT = 1024 * 1024
 DEPTH_LIMIT = 64
+VALUES_LIMIT = 5_000  # in one line; the longest command has 4,096 words
+# What is read at once: more would keep everybody else waiting, as nothing interrupts the reader written in C.
+_AT_ONCE = 64 * 1024
+_VALUES_AT_ONCE = 2_000
+_MOST_DIGITS = 100
+
+_SIGN = re.compile(
+    r'"(?:[^"\\]++|\\.)*+"?|[,\[{]', re.DOTALL
+)  # a string as a whole, or what separates values
+_SEPARATORS = frozenset(",[{")
 
 
 class Code(IntEnum):
@@ -55,9 +68,14 @@ class Call:
     params: Mapping[str, Any]
 
 
-def decode(line: bytes) -> Call:
-    """Read one call; raises RpcError."""
-    value = _parse(line)
+def is_large(line: bytes) -> bool:
+    """Tell whether reading a line may take milliseconds, so that it belongs in a thread."""
+    return len(line) > _AT_ONCE or sum(map(line.count, (b",", b"[", b"{"))) > _VALUES_AT_ONCE
+
+
+def decode(line: bytes, most_values: int = VALUES_LIMIT) -> Call:
+    """Read one call; raises RpcError, also for a large one with more than `most_values`."""
+    value = _parse(line, most_values)
     if isinstance(value, list):
         raise RpcError(Code.INVALID_REQUEST, "batches are not supported; send one object a line")
     if not isinstance(value, dict):
@@ -85,13 +103,24 @@ def _call(value: dict[str, Any]) -> Call:
     return Call(call_id, method, params)
 
 
-def _parse(line: bytes) -> Any:  # noqa: ANN401 - any JSON value
+def _bound(text: str, most_values: int) -> None:
+    """Raise ValueError for too many values, before any of them is made: they are made all in one go."""
+    separators = (found for found in _SIGN.finditer(text) if found[0] in _SEPARATORS)
+    if next(islice(separators, most_values, None), None) is not None:
+        raise ValueError(f"it holds more than {most_values} values; send less at once")
+
+
+def _parse(line: bytes, most_values: int) -> Any:  # noqa: ANN401 - any JSON value
     try:
+        text = line.decode("utf-8")
+        if is_large(line):
+            _bound(text, most_values)
         value = json.loads(
-            line.decode("utf-8"),
+            text,
             object_pairs_hook=_object,
             parse_constant=_no_constant,
             parse_float=_finite,
+            parse_int=_integer,
         )
     except RecursionError:
         raise _too_deep() from None
@@ -113,13 +142,19 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) == len(pairs):
         return value
-    keys = [key for key, _ in pairs]
-    twice = next(key for index, key in enumerate(keys) if key in keys[:index])
+    counted = Counter(key for key, _ in pairs)
+    twice = next(key for key, count in counted.items() if count > 1)
     raise ValueError(f"the key {twice!r} is given twice")
 
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MOST_DIGITS:  # of many, each takes as long as many others together
+        raise ValueError(f"the number {text[:40]} is out of range")
+    return int(text)
 
 
 def _finite(text: str) -> float:
@@ -195,25 +230,24 @@ class LineReader:
     def feed(self, data: bytes) -> list[bytes | None]:
         """Take bytes and return the lines that they end; None once for each line that is too long."""
         *ended, rest = data.split(b"\n")
-        lines = [line for part in ended for line in self._end(part)]
-        lines.extend(self._keep(rest))
+        lines: list[bytes | None] = []
+        for part in ended:
+            self._keep(part, lines)
+            if not self._skipping:
+                lines.append(bytes(self._kept))
+            self._kept.clear()
+            self._skipping = False
+        self._keep(rest, lines)
         return lines
 
-    def _end(self, part: bytes) -> Iterator[bytes | None]:
-        yield from self._keep(part)
-        if not self._skipping:
-            yield bytes(self._kept)
-        self._kept.clear()
-        self._skipping = False
-
-    def _keep(self, part: bytes) -> Iterator[None]:
+    def _keep(self, part: bytes, lines: list[bytes | None]) -> None:
         if self._skipping:
             return
         self._kept += part
         if len(self._kept) > self._limit:
             self._kept.clear()
             self._skipping = True
-            yield None
+            lines.append(None)
 
 
 def line_too_long(limit: int = LINE_LIMIT) -> RpcError:

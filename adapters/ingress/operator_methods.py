@@ -9,7 +9,7 @@ from typing import Any
 from adapters.ingress import params as p
 from adapters.ingress import session_params as s
 from adapters.ingress.jsonrpc import Code, RpcError
-from core.desks import AllowlistDesk, Console, OperatorDesks, SessionDesk, ToolDesk
+from core.desks import AllowlistDesk, Console, OperatorDesks, SessionDesk, SessionModesDesk, ToolDesk
 from core.model.principal import Reviewer
 
 Subscribe = Callable[[], Awaitable[None]]
@@ -199,6 +199,26 @@ def _allowlist_desk(ctx: OperatorCall) -> AllowlistDesk:
     return ctx.desks.allowlist
 
 
+async def _session_tighten(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(s.Tighten, params)
+    return await _modes_desk(ctx).tighten(asked.session, asked.security, asked.ask, ctx.reviewer)
+
+
+async def _session_clear(ctx: OperatorCall, params: Params) -> Result:
+    return await _modes_desk(ctx).clear(p.read(s.BySession, params).session, ctx.reviewer)
+
+
+async def _sessions_tightened(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await _modes_desk(ctx).tightened()
+
+
+def _modes_desk(ctx: OperatorCall) -> SessionModesDesk:
+    if ctx.desks.session_modes is None:
+        raise RpcError(Code.NOT_AVAILABLE, "modes of sessions cannot be set with this daemon")
+    return ctx.desks.session_modes
+
+
 async def _no_nodes(ctx: OperatorCall, params: Params) -> Result:
     del ctx, params
     why = (
@@ -288,4 +308,7 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "session.elevated.set": _elevate,
     "session.bind": _session_bind,
     "session.end": _session_end,
+    "session.tighten": _session_tighten,
+    "session.clear": _session_clear,
+    "session.tightened": _sessions_tightened,
 }

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from adapters.ingress.fields import (
+    Base64,
+    ChannelName,
+    Claim,
+    Directory,
+    Environment,
+    Limit,
+    NonEmpty,
+    RequestId,
+    RouteName,
+    Text,
+)
 from adapters.ingress.jsonrpc import Code, RpcError
 from core.approvals import commands
+from core.config.refusals import in_plain_words
 from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import Placement
@@ -21,43 +33,6 @@ from core.model.request import Answer, Review, State
 from core.model.session import SessionKey
 from core.model.standing import LONGEST_MS, MOST_USES, SHORTEST_MS
 
-
-def _no_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("must not contain a NUL character")
-    return text
-
-
-def _absolute(text: str) -> str:
-    if not text.startswith("/"):
-        raise ValueError(f"must be an absolute path, not {text!r}")
-    return text
-
-
-def _variable(name: str) -> str:
-    if not name or "=" in name:
-        raise ValueError("names of variables are not empty and contain no =")
-    return _no_nul(name)
-
-
-def _base64(text: str) -> str:
-    try:
-        base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        raise ValueError("must be base64") from None
-    return text
-
-
-Text = Annotated[str, AfterValidator(_no_nul)]
-NonEmpty = Annotated[Text, Field(min_length=1)]
-Directory = Annotated[Text, AfterValidator(_absolute)]
-Variable = Annotated[str, AfterValidator(_variable)]
-Base64 = Annotated[str, AfterValidator(_base64)]
-Claim = Annotated[Text, Field(max_length=200)]  # kept in memory beside what follows from it
-RequestId = Annotated[Text, Field(min_length=1, max_length=128)]
-ChannelName = Annotated[Text, Field(min_length=1, max_length=100)]
-RouteName = Annotated[Text, Field(min_length=1, max_length=128)]
-Limit = Annotated[int, Field(ge=1, le=1000)]
 WEEK_S = 7 * 86_400
 
 
@@ -120,7 +95,7 @@ class CommandParams(SessionParams):
     argv: Annotated[tuple[Text, ...], Strict(strict=False), Field(min_length=1)] | None = None
     cwd: Directory | None = None
     cwd_preferred: bool = False
-    env: dict[Variable, Text] = Field(default_factory=dict)
+    env: Environment = Field(default_factory=dict)
     stdin: Base64 | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=WEEK_S)] | None = None
     elevated: Literal["on", "ask", "full", "off"] | None = None
@@ -388,11 +363,8 @@ def read(model: type[P], params: Mapping[str, Any]) -> P:
 
 
 def _refusal(error: ValidationError) -> RpcError:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"] if part != "[key]") or None
-    message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "extra_forbidden":
-        message = "is not a parameter of this method"
-    elif first["type"] == "missing":
-        message = "is missing"
+    unknown = first["type"] == "extra_forbidden"
+    message = "is not a parameter of this method" if unknown else in_plain_words(first)
     return RpcError(Code.INVALID_PARAMS, f"{field}: {message}" if field else message, field=field)

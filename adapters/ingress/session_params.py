@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from adapters.ingress.params import ChannelName, NonEmpty, Params, Text
+from adapters.ingress.fields import ChannelName, NonEmpty, Text
+from adapters.ingress.params import Params
 from core.approvals import commands
 from core.model.standing import LONGEST_MS, SHORTEST_MS
 
@@ -14,7 +15,7 @@ Session = Annotated[NonEmpty, Field(max_length=1_000)]
 
 
 class BySession(Params):
-    """`session.end`."""
+    """A method about one session."""
 
     session: Session
 
@@ -45,3 +46,11 @@ class Elevate(Params):
     def safe_reason(self) -> str | None:
         """The reason as one line that is safe to show."""
         return commands.reason(self.reason) if self.reason else None
+
+
+class Tighten(Params):
+    """`session.tighten`."""
+
+    session: Session
+    security: Literal["deny", "allowlist"] | None = None
+    ask: Literal["always", "on-miss"] | None = None

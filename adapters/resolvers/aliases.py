@@ -12,16 +12,15 @@ _MERGED: Final = ("/bin", "/sbin", "/lib", "/lib64")
 
 def aliases(place: str, found: str, real: str) -> tuple[str, ...]:
     """Give the other absolute paths of a program: as it was looked up, and through the links of `/`."""
-    through = (
-        link + path[len(target) :]
-        for link, target in _links()
-        for path in (found, real)
-        if path.startswith(target + "/")
-    )
-    given = [place] if posixpath.normpath(place) == place else []
-    return tuple(dict.fromkeys(path for path in (*given, *through) if path not in {found, real}))
+    given = (place,) if place not in (found, real) and posixpath.normpath(place) == place else ()
+    both = (found,) if found == real else (found, real)
+    through = [
+        link + path[len(target) :] for link, target in _links() for path in both if path.startswith(target)
+    ]
+    return tuple(dict.fromkeys((*given, *(path for path in through if path not in both))))
 
 
 @lru_cache(maxsize=1)
 def _links() -> tuple[tuple[str, str], ...]:
-    return tuple((link, posixpath.realpath(link)) for link in _MERGED if posixpath.islink(link))
+    links = (link for link in _MERGED if posixpath.islink(link))
+    return tuple((f"{link}/", f"{posixpath.realpath(link)}/") for link in links)

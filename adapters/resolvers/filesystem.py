@@ -8,7 +8,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from adapters.resolvers.aliases import aliases
 from core.model.command import UNHASHED, Executable, FileIdentity, RealPath
@@ -16,6 +16,7 @@ from core.model.command import UNHASHED, Executable, FileIdentity, RealPath
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _MAX_LINKS = 40
+_HERE = frozenset(("", "."))
 
 
 class FilesystemResolver:
@@ -26,8 +27,10 @@ class FilesystemResolver:
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         """Find a program as execvp would."""
-        looked = (self._look(name, place) for place in _places(name, path, cwd))
-        return next(filter(None, looked), None)
+        for place in _places(name, path, cwd):
+            if found := self._look(name, place):
+                return found
+        return None
 
     def file(self, path: str) -> FileIdentity | None:
         """Tell a regular file from every other."""
@@ -56,7 +59,9 @@ class FilesystemResolver:
 
     def _look(self, name: str, place: str) -> Executable | None:
         try:
-            return self._found(name, place) if _is_program(_status(place)) else None
+            return (
+                self._found(name, place) if os.access(place, os.F_OK) else None
+            )  # a miss costs no exception
         except (OSError, ValueError):
             return None
 
@@ -120,10 +125,12 @@ def _seen(real: str) -> RealPath | None:
 
 
 def _places(name: str, path: Sequence[str], cwd: str) -> Iterator[str]:
-    if not name or name.endswith("/") or posixpath.basename(name) in {".", ".."}:
+    if name.rpartition("/")[2] in {"", ".", ".."}:
         return
     if "/" not in name:
-        yield from (posixpath.join(directory, name) for directory in path if directory.startswith("/"))
+        for directory in path:
+            if directory[:1] == "/":
+                yield f"{directory}{name}" if directory[-1] == "/" else f"{directory}/{name}"
     elif cwd.startswith("/"):
         yield posixpath.join(cwd, name)
 
@@ -142,6 +149,7 @@ class _Way:
 
     trusted: bool = True  # only root can write to what was passed
     links: int = 0
+    seen: dict[str, os.stat_result] = field(default_factory=dict)
 
     def follow(self, at: str, status: os.stat_result, rest: str) -> tuple[str, os.stat_result]:
         """Return where `rest`, which begins in the real directory `at`, leads, and what is there."""
@@ -150,16 +158,12 @@ class _Way:
             part = parts.pop()
             if not stat.S_ISDIR(status.st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, "not a directory", at)
-            if part in {"", "."}:
+            if part in _HERE:
                 continue
-            if part == "..":
-                at = posixpath.dirname(at)
-                status = self.look(at)
-                continue
-            place = f"{at}/{part}" if at != "/" else f"/{part}"
-            found = os.lstat(place)
+            place = posixpath.dirname(at) if part == ".." else f"{at.rstrip('/')}/{part}"
+            found = self.look(place)
             if not stat.S_ISLNK(found.st_mode):
-                at, status = place, self._noted(found)
+                at, status = place, found
                 continue
             target = self._target(place)
             parts += target.split("/")[::-1]
@@ -168,8 +172,14 @@ class _Way:
         return at, status
 
     def look(self, place: str) -> os.stat_result:
-        """Look at a real directory."""
-        return self._noted(os.lstat(place))
+        """Look at a place below a real directory; who else can write to it counts where it is no link."""
+        found = self.seen.get(place)
+        if found is None:
+            found = self.seen[place] = os.lstat(place)
+            mode = found.st_mode
+            if (found.st_uid or mode & _OTHERS_WRITE) and not stat.S_ISLNK(mode):
+                self.trusted = False
+        return found
 
     def _target(self, place: str) -> str:
         self.links += 1
@@ -177,18 +187,14 @@ class _Way:
             raise OSError(errno.ELOOP, "too many links", place)
         return os.readlink(place)  # noqa: PTH115 - the text, not a Path
 
-    def _noted(self, status: os.stat_result) -> os.stat_result:
-        if status.st_uid != 0 or status.st_mode & _OTHERS_WRITE:
-            self.trusted = False
-        return status
-
 
 def _resolved(place: str) -> tuple[str, str, os.stat_result, bool]:
     """Tell a file's path through real directories, its real path, what it is, and if only root changes it."""
     if not place.startswith("/"):
         raise ValueError(place)
     way = _Way()
-    directory, base = posixpath.split(place)
+    directory, _, base = place.rpartition("/")
     real_directory, status = way.follow("/", way.look("/"), directory)
     real, found = way.follow(real_directory, status, base)
-    return posixpath.join(real_directory, base), real, found, way.trusted
+    path = f"{real_directory}/{base}" if real_directory != "/" else f"/{base}"
+    return path, real, found, way.trusted

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from core.audit import canonical_json
 from core.errors import StoreError
@@ -18,7 +20,7 @@ from core.model.tightening import DocumentSettings
 
 _REQUEST = TypeAdapter(Request)
 _ENTRY = TypeAdapter(AllowlistEntry)
-_REVIEWER = TypeAdapter(Reviewer)
+_REVIEWERS = TypeAdapter(tuple[Reviewer, ...])
 _SETTINGS = TypeAdapter(DocumentSettings)
 # A yes for a time ends with its time: it does not count as "approved before".
 _YES = frozenset((Answer.ALLOW_ONCE.value, Answer.ALLOW_ALWAYS.value))
@@ -51,8 +53,7 @@ def _person_allowed(request: Request) -> bool:
 
 
 def _dump(request: Request) -> tuple[str, bytes | None]:
-    # Standard input is bytes, which JSON does not have: it gets a column of its own. ASCII keeps what is not
-    # valid Unicode (file names as Python reads them) exactly.
+    # Standard input is bytes, which JSON does not have: it gets a column of its own.
     command = request.call.command
     if command is None or command.stdin is None:
         return _json(request), None
@@ -61,20 +62,31 @@ def _dump(request: Request) -> tuple[str, bytes | None]:
 
 
 def _json(request: Request) -> str:
-    plain = _REQUEST.dump_python(request, mode="json")
-    return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
+    try:
+        return _REQUEST.dump_json(request).decode()
+    except PydanticSerializationError:  # file names that are not valid Unicode, which only ASCII can spell
+        plain = _REQUEST.dump_python(request, mode="json")
+        return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
 
 
 def load_request(body: str, stdin: bytes | None) -> Request:
     """Read a request back; StoreError where the row is not one."""
-    try:
-        request = _REQUEST.validate_python(json.loads(body))
-    except (ValueError, ValidationError) as error:
-        raise StoreError(f"a kept request cannot be read, the database is damaged: {error}") from error
+    request = _parsed(body)
     command = request.call.command
     if stdin is None or command is None:
         return request
     return replace(request, call=replace(request.call, command=replace(command, stdin=stdin)))
+
+
+def _parsed(body: str) -> Request:
+    try:
+        return _REQUEST.validate_json(body)
+    except ValidationError:  # half of a surrogate pair, as file names may have it, is read below
+        pass
+    try:
+        return _REQUEST.validate_python(json.loads(body))
+    except (ValueError, ValidationError) as error:
+        raise StoreError(f"a kept request cannot be read, the database is damaged: {error}") from error
 
 
 def entry_text(entry: AllowlistEntry) -> str:
@@ -108,10 +120,16 @@ def load_settings(text: str) -> DocumentSettings:
         ) from error
 
 
-def load_reviewer(text: str) -> Reviewer:
-    """Read a reviewer back; StoreError where the row is not one."""
+def reviewers_text(reviewers: Iterable[Reviewer]) -> str:
+    """Give the people whose answer something is, as JSON."""
+    return json.dumps([asdict(reviewer) for reviewer in reviewers])
+
+
+def load_reviewers(text: str) -> tuple[Reviewer, ...]:
+    """Read people back; earlier versions kept one alone. StoreError where the row is neither."""
     try:
-        return _REVIEWER.validate_python(json.loads(text))
+        kept = json.loads(text)
+        return _REVIEWERS.validate_python(kept if isinstance(kept, list) else [kept])
     except (ValueError, ValidationError) as error:
         raise StoreError(f"a kept person cannot be read, the database is damaged: {error}") from error
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from adapters.stores.codec import (
     entry_text,
     load_entry,
-    load_reviewer,
+    load_reviewers,
     load_settings,
     path_bytes,
+    reviewers_text,
     settings_text,
     shown_text,
 )
@@ -40,7 +40,7 @@ _USED = "UPDATE allowlist SET last_used_at = ?, last_command = ?, last_path = ? 
 def keep_learned(connection: sqlite3.Connection, request: Request, entries: Iterable[AllowlistEntry]) -> None:
     """Keep what "always" leaves, each entry once, inside the transaction that is open."""
     resolution = request.resolution
-    by, at = (resolution.by, resolution.at) if resolution else (None, request.created_at)
+    by, at = (resolution.people, resolution.at) if resolution else ((), request.created_at)
     kept = (KeptEntry(str(uuid.uuid4()), entry, by, at, request.id) for entry in entries)
     connection.executemany(_KEEP, map(_row, kept))
 
@@ -105,7 +105,7 @@ def _row(kept: KeptEntry) -> tuple[Any, ...]:
         kept.id,
         entry_text(kept.entry),
         kept.entry.agent,
-        json.dumps(asdict(kept.given_by)) if kept.given_by else None,
+        reviewers_text(kept.given_by) if kept.given_by else None,
         kept.given_at,
         kept.request_id,
         kept.last_used_at,
@@ -119,7 +119,7 @@ def _kept(row: tuple[Any, ...]) -> KeptEntry:
     return KeptEntry(
         entry_id,
         replace(load_entry(text), id=entry_id),
-        load_reviewer(given_by) if given_by else None,
+        load_reviewers(given_by) if given_by else (),
         given_at,
         request_id,
         used_at,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 from adapters.stores.codec import load_request, request_row, shown_text
@@ -17,6 +19,7 @@ from core.errors import StoreError
 from core.model.request import Change, Request, State
 
 _ROWS = "SELECT body, stdin FROM requests"
+_IN_STATES = f"{_ROWS} WHERE state IN (SELECT value FROM json_each(?)) ORDER BY created_at, seq"  # noqa: S608 - made of constants
 _AFTER_ANY_ID = "\x7f"
 _MOST = 10_000
 _FINAL = json.dumps([state for state in State if state.final])
@@ -68,6 +71,16 @@ def _apply(connection: sqlite3.Connection, change: Change) -> bool:
     enqueue(connection, change.messages)
     append_events(connection, change.events)
     return True
+
+
+def _apply_or_skip(connection: sqlite3.Connection, change: Change) -> bool:
+    """Apply one of several changes; where it is refused, nothing of it is left and the others stand."""
+    connection.execute("SAVEPOINT change")
+    applied = _apply(connection, change)
+    if not applied:
+        connection.execute("ROLLBACK TO change")
+    connection.execute("RELEASE change")
+    return applied
 
 
 def _note_answerers(connection: sqlite3.Connection, request: Request) -> None:
@@ -153,6 +166,12 @@ class SqliteRequests(Part):
         """Apply the change in one durable transaction, or return False where its state was not met."""
         return await self._database.write(lambda connection: _apply(connection, change))
 
+    async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Apply many changes in one durable transaction; one whose state was not met is left out."""
+        return await self._database.write(
+            lambda connection: tuple(_apply_or_skip(connection, change) for change in changes)
+        )
+
     async def request(self, request_id: str) -> Request | None:
         """Return the request with this full id."""
         if not request_id.isascii():
@@ -168,8 +187,8 @@ class SqliteRequests(Part):
 
     async def in_states(self, *states: State) -> tuple[Request, ...]:
         """Return all requests in these states, oldest first."""
-        where = "WHERE state IN (SELECT value FROM json_each(?)) ORDER BY created_at, seq"
-        return await self._select(where, json.dumps(states))
+        rows = await self._database.read(lambda c: c.execute(_IN_STATES, (json.dumps(states),)).fetchall())
+        return await asyncio.to_thread(_loaded, rows)  # they may be many, and others want to read meanwhile
 
     async def recent(self, limit: int) -> tuple[Request, ...]:
         """Return the newest requests in final states, newest first."""
@@ -181,10 +200,13 @@ class SqliteRequests(Part):
 
     async def _select(self, where: str, *values: Any) -> tuple[Request, ...]:  # noqa: ANN401 - what SQL takes
         def work(connection: sqlite3.Connection) -> tuple[Request, ...]:
-            rows = connection.execute(f"{_ROWS} {where}", values).fetchall()
-            return tuple(load_request(body, stdin) for body, stdin in rows)
+            return _loaded(connection.execute(f"{_ROWS} {where}", values).fetchall())
 
         return await self._database.read(work)
+
+
+def _loaded(rows: Sequence[tuple[str, bytes | None]]) -> tuple[Request, ...]:
+    return tuple(load_request(body, stdin) for body, stdin in rows)
 
 
 def _bounded(limit: int) -> int:

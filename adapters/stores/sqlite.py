@@ -15,6 +15,7 @@ from adapters.stores.outbox import SqliteOutbox
 from adapters.stores.paired import SqlitePaired
 from adapters.stores.record import SqliteLock, SqliteRecord
 from adapters.stores.requests import SqliteRequests
+from adapters.stores.session_modes import SqliteSessionModes
 from adapters.stores.sessions import SqliteSessions
 from adapters.stores.standing import SqliteStanding
 
@@ -25,6 +26,7 @@ class SqliteStore(
     SqliteStanding,
     SqliteSessions,
     SqliteElevations,
+    SqliteSessionModes,
     SqliteAllowlist,
     SqliteCredentials,
     SqlitePaired,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from adapters.stores.codec import load_reviewer, path_bytes
+from adapters.stores.codec import load_reviewers, path_bytes, reviewers_text
 from adapters.stores.learned import kept_settings, learned_by
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
+from adapters.stores.session_modes import modes_for
 from core.model.request import AuditEvent, Request
 from core.model.standing import DenyRule, Remembered, StandingPermission
 
@@ -40,14 +41,15 @@ _SEEN = "SELECT 1 FROM requests WHERE person_allowed = 1 AND agent = ? AND bindi
 
 def permit(connection: sqlite3.Connection, permission: StandingPermission) -> None:
     """Keep a permission inside the transaction that is open."""
-    row = asdict(permission) | {"given_by": json.dumps(asdict(permission.given_by))}
-    row["command"] = path_bytes(permission.command)
+    given_by, command = reviewers_text(permission.given_by), path_bytes(permission.command)
+    row = asdict(permission) | {"given_by": given_by, "command": command}
     connection.execute(_PERMIT, row)
 
 
 def forbid(connection: sqlite3.Connection, rule: DenyRule) -> None:
     """Keep a deny rule inside the transaction that is open."""
-    row = asdict(rule) | {"given_by": json.dumps(asdict(rule.given_by)), "command": path_bytes(rule.command)}
+    given_by, command = reviewers_text((rule.given_by,)), path_bytes(rule.command)
+    row = asdict(rule) | {"given_by": given_by, "command": command}
     connection.execute(_FORBID, row)
 
 
@@ -70,13 +72,14 @@ def permission_counts(connection: sqlite3.Connection, request: Request, now: int
 
 def _permission(row: tuple[Any, ...]) -> StandingPermission:
     request_id, agent, session, binding, command, given_by, *times = row
-    who = load_reviewer(given_by)
+    who = load_reviewers(given_by)
     return StandingPermission(request_id, agent, session, binding, _text(command), who, *times)
 
 
 def _deny_rule(row: tuple[Any, ...]) -> DenyRule:
     request_id, agent, command, given_by, given_at, reason = row
-    return DenyRule(request_id, agent, _text(command), load_reviewer(given_by), given_at, reason)
+    (who,) = load_reviewers(given_by)
+    return DenyRule(request_id, agent, _text(command), who, given_at, reason)
 
 
 def _text(command: bytes) -> str:
@@ -86,7 +89,9 @@ def _text(command: bytes) -> str:
 class SqliteStanding(Part):
     """StandingStore over SQLite."""
 
-    async def remembered(self, agent: str, binding: str, now: int) -> Remembered:
+    async def remembered(
+        self, agent: str, binding: str, now: int, sessions: Sequence[str] = ()
+    ) -> Remembered:
         """Return, as of one moment, all that earlier answers mean for a call with this binding."""
         values = {"agent": agent, "binding": binding, "now": now}
         of_binding = (
@@ -104,7 +109,7 @@ class SqliteStanding(Part):
                 _permission(permission) if permission else None,
                 connection.execute(_SEEN, (agent, binding)).fetchone() is not None,
                 bool(connection.execute("SELECT locked FROM meta").fetchone()[0]),
-                kept_settings(connection).for_agent(agent),
+                (kept_settings(connection).for_agent(agent), *modes_for(connection, sessions)),
             )
 
         return await self._database.read(work)

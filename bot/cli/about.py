@@ -22,12 +22,11 @@ decide   sayso pending                  what waits
 look     sayso history                  sayso show ID
          sayso tools                    sayso explain -- CMD…
          sayso policy test FILE         cases, and what the policy must answer
-         sayso config check|show        sayso reload, sayso status
+         sayso config check|show        sayso reload, sayso status, sayso sessions
          sayso audit tail|verify        the record
          sayso channels test            a question that runs nothing
-elevate  sayso sessions                 sayso elevated SESSION on|ask|full|off --for 15m --reason T
-stop     sayso cancel ID                end a run
-         sayso lock, sayso unlock       stop everything, resume
+stop     sayso cancel ID                end a run; sayso session tighten KEY: make it stricter
+         sayso lock, sayso unlock       stop everything, resume; sayso elevated KEY on: out of the sandbox
 agents   sayso agent add|list|revoke    their tokens
 people   sayso pair telegram            let one decide in a chat; sayso people list|remove
 

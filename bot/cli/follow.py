@@ -50,6 +50,14 @@ class Follower:
         more = f"; sayso cancel {short} ends it" if self._runs else ""
         note(f"\n{what}: sayso wait {short} joins it again{more}", "yellow")
 
+    def cut_off(self) -> None:
+        """Say, where the daemon went away, how to learn what becomes of it."""
+        if self._request_id is None:
+            return
+        short = self._request_id[:SHORT]
+        told = "tells how the command ended" if self._runs else "joins the question again, which stays open"
+        note(f"once the daemon is back, sayso wait {short} {told}", "yellow")
+
     def finish(self, outcome: Json) -> int:
         """Show the outcome and return the exit status."""
         if not self._streamed:

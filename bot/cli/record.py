@@ -59,6 +59,9 @@ def verify_file(path: str, *, as_json: bool) -> int:
             found = verify_part(seen.links(file))
     except OSError as error:
         raise exits.UsageError(f"audit verify: {path}: {error.strerror or error}", "audit verify") from None
+    except UnicodeDecodeError:
+        print(f"{path} is no text, and so no record; sayso audit export writes one")
+        return exits.DIFFERENCE
     except (ValueError, RecursionError) as error:
         print(f"{path}, line {seen.line}: it is no event of a record: {error}")
         return exits.DIFFERENCE

@@ -32,7 +32,15 @@ def pending_command(arguments: list[str]) -> int:
     else:
         rows = [(_short(r), r["agent"], r["placement"], left(r["deadline"]), _command(r)) for r in requests]
         table(("ID", "AGENT", "WHERE", "TIME", "COMMAND"), rows)
+        _print_progress(requests)
     return exits.OK
+
+
+def _print_progress(requests: list[Json]) -> None:
+    """Say below the list who has allowed what several people must allow."""
+    for request in requests:
+        if request.get("progress"):
+            print(f"{_short(request)}: {shown(request['progress'])}")
 
 
 def history_command(arguments: list[str]) -> int:
@@ -112,6 +120,7 @@ def _show(request: Json) -> None:
             ("why", request.get("reason")),
             ("rule", _rule(request)),
             ("always", _always(request)),
+            ("answers", request.get("progress") if state == "waiting" else None),
             ("decided", request.get("decided")),
             ("by", (request.get("approval") or {}).get("by")),
             ("reason", (request.get("approval") or {}).get("reason")),

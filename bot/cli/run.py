@@ -8,7 +8,7 @@ import sys
 from bot.cli import exits
 from bot.cli.follow import Follower
 from bot.cli.parser import Parser, split_command
-from bot.client import Client, agent_token, socket_path
+from bot.client import Client, Unreachable, agent_token, socket_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,5 +164,8 @@ def _ask(options: Namespace, method: str, params: dict[str, Any]) -> int:
             outcome = client.call(method, given, follower.notified)
     except KeyboardInterrupt:
         follower.left_behind()
+        raise
+    except Unreachable:
+        follower.cut_off()
         raise
     return follower.finish(outcome)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.cli import exits
 from bot.cli.operator import ask
 from bot.cli.parser import Parser, verb
+from bot.cli.session_modes import tighten
 from bot.cli.terminal import ago, left, put_json, shown, table
 
 TYPE_CHECKING = False
@@ -38,9 +39,13 @@ def _cells(row: dict[str, Any]) -> tuple[object, ...]:
 
 
 def session_command(arguments: list[str]) -> int:
-    """Tell which session a chat means, or end one."""
-    which, rest = verb("session", arguments, ("bind", "end"))
-    return {"bind": _bind, "end": _end}[which](rest)
+    """Do what one verb says about one session."""
+    verbs = {"bind": _bind, "end": _end, "tighten": tighten}
+    if arguments[:1] in (["--help"], ["-h"]):
+        what = "One session of an agent: the chat that means it, its end, stricter modes for it."
+        Parser("session", what, "sayso session bind|end|tighten [SESSION] …").parse_args(["--help"])
+    which, rest = verb("session", arguments, tuple(verbs))
+    return verbs[which](rest)
 
 
 def _bind(arguments: list[str]) -> int:

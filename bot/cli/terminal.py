@@ -70,7 +70,7 @@ def span(seconds: float) -> str:
         return f"{round(seconds / _MINUTE_S)} min"
     hours, minutes = divmod(round(seconds / _MINUTE_S), _MINUTE_S)
     if hours < 48:  # noqa: PLR2004 - two days
-        return f"{hours} h {minutes} min"
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
     return f"{hours // 24} days"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from bot.config.elevation import elevation_doubts, sender_lists
-from bot.config.quorums import quorum_doubts
+from bot.config.quorums import people_doubts, quorum_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
@@ -38,7 +38,8 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for path in _set_paths(config, pattern.split("."), "")
     ]
     policy = (*never_counting(config), *without_built_ins(config), *unknown_channels(config))
-    people = (*_faulty_senders(config), *quorum_doubts(config), *elevation_doubts(config))
+    about_people = (*_faulty_senders(config), *people_doubts(config), *quorum_doubts(config))
+    people = (*about_people, *elevation_doubts(config))
     return (*texts, *policy, *_idle_skill_bins(config), *_faulty_globs(config), *people)
 
 

@@ -10,20 +10,29 @@ from core.config import Config
 from core.elevated.senders import SenderField, parse
 
 
-def quorum_doubts(config: Config) -> Iterator[str]:
-    """Yield a sentence for each thing that cannot work as written, with its path first."""
+def people_doubts(config: Config) -> Iterator[str]:
+    """Yield a sentence for each id under `people` that does not tell who answers, with its path first."""
     yield from _ids_of_nobody(config)
     yield from _shared_operator(config)
+
+
+def quorum_doubts(config: Config) -> Iterator[str]:
+    """Yield a sentence for each number of people that cannot be reached as written, with its path first."""
     people = People.named(config.people)
     able = {person for at, person in people.by_id.items() if _can_be_asked(config, at)}
     for path, required in _quorums(config):
         if required > max(1, len(able)):
-            named = ", ".join(sorted(able)) or "nobody"
             yield (
-                f"{path}: {required} different people must say yes, and of those under people only {named} "
-                "could, because their channel is on and an approver names them; unless sayso pair lets in "
-                "others of them, what is asked there is denied"
+                f"{path}: {required} different people must say yes, and {_who_could(able)}; unless sayso "
+                "pair lets in others of them, what is asked there is denied"
             )
+
+
+def _who_could(able: set[str]) -> str:
+    if not able:
+        return "nobody under people could: nobody's channel is on with an approver that names them"
+    named = ", ".join(sorted(able))
+    return f"of those under people only {named} could, because their channel is on and an approver names them"
 
 
 def _quorums(config: Config) -> Iterator[tuple[str, int]]:

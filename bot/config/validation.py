@@ -30,6 +30,7 @@ _TYPES = {
 _FORMS = {
     "^/": "must be an absolute path; begin it with / or ~/",
     "^https://": "must be an address that begins with https://",
+    r"^[1-9][0-9]{0,4}[hd]$": "must be a number of hours or days, such as 12h or 30d",
     "^https?://": "must be an address that begins with https:// or http://",
 }
 _PLACE_FORMS = "must be user:ID, channel:ID, thread:ID (thread:CHAT/TOPIC in Telegram), or an id alone"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
@@ -12,6 +13,7 @@ from core.errors import BindingMismatch
 from core.model.command import Executable
 from core.model.plan import Binding, BoundCommand, RunOrder, SandboxPlan
 from core.ports import Resolver
+from core.shell.render import SHELL, starts_shell
 
 _KEPT_PLANS = 512  # about as many as there are sessions that ask
 _TO_TEXT = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
@@ -36,10 +38,12 @@ def bind(bound: BoundCommand) -> Binding:
         "env": [(name, _digest(value)) for name, value in sorted(bound.env)],
         "stdin": bound.stdin,
         "placement": bound.placement.value,
-        "executables": [[e.path, e.real_path, e.identity.to_json()] for e in bound.executables],
+        "executables": [_told(executable) for executable in bound.executables],
         "scripts": [[path, identity.to_json()] for path, identity in bound.scripts],
         "paths": bound.real_paths,
     }
+    if bound.run_by:
+        parts["shell"] = _told(bound.run_by)
     digests = {name: _digest(value) for name, value in parts.items()}
     digests["plan"] = _plan_digest(bound.plan)
     named = tuple(sorted(digests.items()))
@@ -49,11 +53,23 @@ def bind(bound: BoundCommand) -> Binding:
 def reverify(order: RunOrder, resolver: Resolver) -> None:
     """Look at the programs again and compute the binding anew; raises BindingMismatch naming what changed."""
     found = tuple(_look_again(executable, resolver) for executable in order.bound.executables)
+    run_by = find_shell(order.argv, resolver)
     present = tuple(executable for executable in found if executable is not None)
-    scripts = tuple((path, again) for path, _ in order.bound.scripts if (again := resolver.file(path)))
-    changed = order.expected.changed(bind(replace(order.bound, executables=present, scripts=scripts)))
+    read = ((path, resolver.file(path)) for path, _ in order.bound.scripts)
+    scripts = tuple((path, identity) for path, identity in read if identity)
+    again = replace(order.bound, executables=present, scripts=scripts, run_by=run_by)
+    changed = order.expected.changed(bind(again))
     if changed:
         raise BindingMismatch(changed)
+
+
+def find_shell(argv: Sequence[str], resolver: Resolver) -> Executable | None:
+    """Find the shell that a runner is to start; None where it starts the program itself, or there is none."""
+    return resolver.find(SHELL, path=(), cwd="/") if starts_shell(argv) else None
+
+
+def _told(executable: Executable) -> list[Any]:
+    return [executable.path, executable.real_path, executable.identity.to_json()]
 
 
 def _look_again(executable: Executable, resolver: Resolver) -> Executable | None:

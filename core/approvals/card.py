@@ -8,11 +8,12 @@ from typing import Any
 from core.approvals.offers import always_offer, durations
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.terms import ANYTHING, Terms
-from core.display import duration, moment, safe, span
+from core.display import duration, elide, moment, safe, span
 from core.model.card import Card, CardOutcome
 from core.model.command import Placement
 from core.model.outcome import Outcome, Status
-from core.model.request import Answer, GivenReview, Request, RequestKind, Resolution, State
+from core.model.principal import named
+from core.model.request import Answer, GivenReview, Request, RequestKind, State
 
 ELEVATED = "elevated."
 _WORDS = {
@@ -89,7 +90,7 @@ def progress_line(request: Request) -> str:
     if request.required == 1:
         return ""
     given = given_yes(request)
-    said = ", ".join(f"{review.reviewer} {_spoken(review)}" for review in given)
+    said = "; ".join(f"{review.reviewer} {_spoken(review)}" for review in given)
     most = request.required - 1 if request.state is State.WAITING else request.required
     count = f"{min(len(given), most)} of {request.required}"
     return f"{count}: {said}" if said else f"{count}: {request.required} different people must say yes"
@@ -110,9 +111,12 @@ def given_yes(request: Request) -> tuple[GivenReview, ...]:
 
 
 def _spoken(review: GivenReview) -> str:
+    said = _WORDS[review.answer.value].lower()
     if review.answer is Answer.ALLOW_FOR and review.for_ms is not None:
-        return f"allowed for {span(review.for_ms)}"
-    return _WORDS[review.answer.value].lower()
+        said = f"allowed for {span(review.for_ms)}"
+    uses = f" ({review.max_uses} more at most)" if review.max_uses else ""
+    reason = f", because: {elide(review.reason, head=100, tail=40).text}" if review.reason else ""
+    return f"{said}{uses}{reason}"
 
 
 def settled_line(request: Request) -> str:
@@ -121,19 +125,13 @@ def settled_line(request: Request) -> str:
     if resolution is None:
         return "Waiting for an answer"
     words = _WORDS.get(resolution.decision, resolution.decision)
-    by = f" by {_deciders(request, resolution)}" if resolution.by else ""
+    by = f" by {named(resolution.people)}" if resolution.people else ""
     until = f" until {moment(resolution.until)}" if resolution.until is not None else ""
     reason = f": {resolution.reason}" if resolution.reason else ""
     after = ""
     if request.state is State.EXPIRED and resolution.decision != "expired":
         after = "; nobody came for it in time, so it did not run"
     return f"{words}{by}{until}{reason}{after}"
-
-
-def _deciders(request: Request, resolution: Resolution) -> str:
-    if request.required == 1 or not resolution.decision.startswith("allow-"):
-        return str(resolution.by)
-    return " and ".join(str(review.reviewer) for review in given_yes(request))
 
 
 def outcome_of(request: Request) -> Outcome:

@@ -63,7 +63,7 @@ class AllowlistEntries:
         """Keep an entry of the operator's."""
         _check(entry)
         entry = replace(entry, source=ADDED, id=None)
-        kept = KeptEntry(str(uuid.uuid4()), entry, reviewer, self._clock.now())
+        kept = KeptEntry(str(uuid.uuid4()), entry, (reviewer,), self._clock.now())
 
         def make(state: ExecApprovals) -> tuple[AllowlistEdit, dict[str, Any]]:
             there = next((each for each in state.entries if _content(each) == _content(kept)), None)
@@ -134,7 +134,7 @@ class AllowlistEntries:
 
     def _completed(self, wanted: Sequence[KeptEntry], reviewer: Reviewer) -> list[KeptEntry]:
         now = self._clock.now()
-        return [replace(each, given_by=reviewer, given_at=now) for each in wanted]
+        return [replace(each, given_by=(reviewer,), given_at=now) for each in wanted]
 
     async def _agents(self) -> frozenset[str]:
         return frozenset(record.id for record in await self._store.agents())

@@ -9,6 +9,7 @@ from typing import Any
 from core.config import AllowlistRule, Config
 from core.display import safe
 from core.model.allowlist import AllowlistEntry, KeptEntry
+from core.model.principal import named
 from core.shell.names import variants
 from core.shell.programs import CARRIERS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
 from core.shell.render import quote
@@ -38,13 +39,13 @@ def kept_row(kept: KeptEntry, secrets: Sequence[str]) -> dict[str, Any]:
     def shown(text: str | None) -> str | None:
         return None if text is None else safe(text, secrets=secrets)
 
-    by = kept.given_by
+    by = named(kept.given_by)
     entry = kept.entry
     return {
         **_row(entry, secrets),
         "id": kept.id,
         "where": None,
-        "by": shown(str(by)) if by else None,
+        "by": shown(by) if by else None,
         "at": kept.given_at,
         "request": kept.request_id,
         "lastUsedAt": kept.last_used_at,

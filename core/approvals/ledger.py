@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from core.approvals.cleanup import as_is
 from core.errors import UnknownRequest
@@ -13,6 +14,8 @@ from core.model.request import Change, Request, State
 from core.ports import RequestStore
 
 FEED_LIMIT = 1_000
+
+T = TypeVar("T")
 
 
 class Ledger:
@@ -23,7 +26,7 @@ class Ledger:
         self._shape = shape
         self._waiters: dict[str, set[asyncio.Queue[Request]]] = defaultdict(set)
         self._feeds: set[asyncio.Queue[Change]] = set()
-        self._commits: set[asyncio.Task[bool]] = set()
+        self._commits: set[asyncio.Task[Any]] = set()
         self.on_commit: list[Callable[[Change], None]] = []
 
     async def commit(self, change: Change) -> bool:
@@ -31,9 +34,15 @@ class Ledger:
 
         A caller that is cancelled stops waiting; the change, and telling everyone of it, still happen.
         """
-        task = asyncio.create_task(
-            self._commit(self._shape(change)), name=f"commit-{change.request.short_id}"
-        )
+        shaped = self._shape(change)
+        return await self._see_through(self._commit(shaped), f"commit-{change.request.short_id}")
+
+    async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        """Apply changes together, and only then tell of those that were applied; none where one raises."""
+        return await self._see_through(self._commit_all(tuple(map(self._shape, changes))), "commit-many")
+
+    async def _see_through(self, work: Coroutine[Any, Any, T], name: str) -> T:
+        task = asyncio.create_task(work, name=name)
         self._commits.add(task)
         task.add_done_callback(self._commits.discard)
         return await asyncio.shield(task)
@@ -43,15 +52,25 @@ class Ledger:
         await asyncio.gather(*self._commits, return_exceptions=True)
 
     async def _commit(self, change: Change) -> bool:
-        if not await self._store.commit(change):
-            return False
+        kept = await self._store.commit(change)
+        if kept:
+            self._tell(change)
+        return kept
+
+    async def _commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
+        applied = await self._store.commit_all(changes)
+        for change, kept in zip(changes, applied, strict=True):
+            if kept:
+                self._tell(change)
+        return applied
+
+    def _tell(self, change: Change) -> None:
         for waiter in self._waiters.get(change.request.id, ()):
             waiter.put_nowait(change.request)
         for feed in tuple(self._feeds):
             self._offer(feed, change)
         for told in self.on_commit:
             told(change)
-        return True
 
     async def until(self, request_id: str, *states: State) -> Request:
         """Wait until a request is in one of these states; UnknownRequest where there is none."""

@@ -136,7 +136,7 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
     given = _given(review, now)
     reviews = (*request.reviews, given)
     reason = _reasons(reviews) if agreed else review.reason
-    resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until)
+    resolution = Resolution(scope.answer.value, now, review.reviewer, reason, until, scope.agreed)
     yes = scope.answer.allows
     state = State.APPROVED if yes else State.DENIED
     settled = replace(
@@ -153,7 +153,7 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
         "reason": review.reason,
         "until": until,
         "maxUses": scope.max_uses,
-        **({"decision": scope.answer.value} if agreed else {}),
+        **_agreement(scope),
         **_quorum(settled),
     }
     event = _event(settled, now, "approval.approved" if yes else "approval.denied", _person(review), data)
@@ -304,11 +304,16 @@ def _given(review: Review, now: int) -> GivenReview:
 
 
 def _reasons(reviews: Sequence[GivenReview]) -> str | None:
-    """Give the last reason of everybody who gave one, with the name where there are several."""
+    """Give the last reason of everybody who gave one, each with the name of whom it is."""
     last = {review.reviewer.person: review for review in reviews if review.reason}
-    if len(last) == 1:
-        return next(iter(last.values())).reason
     return "; ".join(f"{person}: {review.reason}" for person, review in last.items()) or None
+
+
+def _agreement(scope: Scope) -> dict[str, Any]:
+    """Tell the record what several people allowed together, and by which of their ids."""
+    if not scope.agreed:
+        return {}
+    return {"decision": scope.answer.value, "by": [f"{who.channel}:{who.id}" for who in scope.agreed]}
 
 
 def _quorum(request: Request) -> dict[str, Any]:
@@ -327,7 +332,7 @@ def _person(review: Review) -> str:
 
 def _permission(request: Request, resolution: Resolution, scope: Scope) -> StandingPermission | None:
     """Let the same be run again until then; the run that follows this very answer is not counted."""
-    if resolution.by is None or resolution.until is None:
+    if not resolution.people or resolution.until is None:
         return None
     return StandingPermission(
         id=request.id,
@@ -335,7 +340,7 @@ def _permission(request: Request, resolution: Resolution, scope: Scope) -> Stand
         session=str(request.call.session),
         binding=request.binding.digest,
         command=request.canonical,
-        given_by=resolution.by,
+        given_by=resolution.people,
         given_at=resolution.at,
         expires_at=resolution.until,
         max_uses=scope.max_uses,

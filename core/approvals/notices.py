@@ -9,7 +9,7 @@ from typing import Any
 from core.approvals.card import outcome_line, settled_line
 from core.approvals.elevation import ELEVATION_REFUSED
 from core.config import NoticeSettings
-from core.display import elide, moment, safe, time_left
+from core.display import elide, moment, safe_line, time_left
 from core.model.card import Card
 from core.model.notice import Notice, NoticeKind
 from core.model.request import AuditEvent, Change, Request, State
@@ -223,5 +223,5 @@ def _what(request: Request, secrets: Sequence[str]) -> tuple[str, str]:
 
 
 def _line(text: str, secrets: Sequence[str]) -> str:
-    """Make one short safe line of a text; masked whole first, so that no cut lets half a secret through."""
-    return elide(safe(text, secrets=secrets), head=_HEAD, tail=_TAIL).text
+    """Make one short safe line of a text."""
+    return safe_line(text, secrets=secrets, head=_HEAD, tail=_TAIL)

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.display import safe
 from core.errors import UnknownRequest
-from core.model.principal import Reviewer
+from core.model.principal import Reviewer, named
 from core.model.request import MIN_PREFIX, AuditEvent
 from core.model.standing import DenyRule, StandingPermission
 from core.ports import Clock, StandingStore
@@ -77,7 +77,7 @@ def _permission(one: StandingPermission) -> dict[str, Any]:
         "agent": one.agent,
         "session": one.session,
         "command": one.command,
-        "by": str(one.given_by),
+        "by": named(one.given_by),
         "givenAt": one.given_at,
         "expiresAt": one.expires_at,
         "maxUses": one.max_uses,

@@ -52,11 +52,12 @@ NOBODY = People()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """How far a yes goes."""
+    """How far a yes goes, and whose it is, where several people had to say it."""
 
     answer: Answer
     for_ms: int | None = None
     max_uses: int | None = None
+    agreed: tuple[Reviewer, ...] = ()
 
 
 def identity(text: str) -> Identity | None:
@@ -83,13 +84,14 @@ def agreeing(reviews: Iterable[GivenReview], people: People) -> dict[str, GivenR
 def narrowest_scope(reviews: Collection[GivenReview]) -> Scope:
     """Give what each of these yeses covers: once, else the shortest time and fewest uses, else always."""
     answers = {review.answer for review in reviews}
+    agreed = tuple(review.reviewer for review in reviews)
     if answers == {Answer.ALLOW_ALWAYS}:
-        return Scope(Answer.ALLOW_ALWAYS)
+        return Scope(Answer.ALLOW_ALWAYS, agreed=agreed)
     times = [review.for_ms for review in reviews if review.for_ms is not None]
     if answers <= {Answer.ALLOW_FOR, Answer.ALLOW_ALWAYS} and times:
         uses = [review.max_uses for review in reviews if review.max_uses is not None]
-        return Scope(Answer.ALLOW_FOR, min(times), min(uses, default=None))
-    return Scope(Answer.ALLOW_ONCE)
+        return Scope(Answer.ALLOW_FOR, min(times), min(uses, default=None), agreed)
+    return Scope(Answer.ALLOW_ONCE, agreed=agreed)
 
 
 def reachable(people: People, routes: Sequence[Route], session: SessionKey, *, separate: bool) -> set[str]:

@@ -31,7 +31,7 @@ from core.ports import Clock, RequestStore
 # Wall clocks jump (suspend, time servers); looking again this often keeps deadlines true to them.
 LONGEST_SLEEP_S = 15.0
 RETRY_MS = 1_000
-AT_ONCE = 100  # commits that share a sync
+AT_ONCE = 500  # called off in one transaction; what is asked meanwhile waits for one of these at most
 NONCE_BYTES = 16
 MOST_REVIEWS = 100
 OPEN = (State.WAITING, State.APPROVED)
@@ -253,8 +253,7 @@ class Approvals:
         now = self._clock.now()
         for first in range(0, len(theirs), AT_ONCE):
             some = theirs[first : first + AT_ONCE]
-            changes = (lifecycle.called_off(request, why, now) for request in some)
-            await asyncio.gather(*(self._ledger.commit(change) for change in changes))
+            await self._ledger.commit_all([lifecycle.called_off(request, why, now) for request in some])
         return sum(request.state is State.WAITING for request in theirs)
 
     async def end_session(self, session: str, why: str) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from core.display import moment
 from core.model.decision import Decision, Effect, Layer, Obligation, strictest
+from core.model.principal import named
 from core.model.standing import DenyRule, StandingPermission
 
 ENDED = Decision(
@@ -33,7 +34,7 @@ def permitting(permission: StandingPermission | None, trace: Sequence[Decision])
         return None
     if any(Obligation.NEVER_REMEMBER in decision.obligations for decision in trace):
         return None
-    reason = f"{permission.given_by} allowed exactly this until {moment(permission.expires_at)}"
+    reason = f"{named(permission.given_by)} allowed exactly this until {moment(permission.expires_at)}"
     return Decision(Layer.APPROVALS, Effect.ALLOW, reason, "standing-permission", _kept_as(permission.id))
 
 

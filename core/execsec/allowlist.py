@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 import re2
 
@@ -19,7 +18,8 @@ from core.shell.inline_code import inline_code
 from core.shell.names import names
 from core.shell.programs import RUNS_ANYTHING
 
-_CACHE = 1024
+_CACHE = 4096  # more than there are entries: going through them in order must not compile each anew
+_SANDBOX: Final = Placement.SANDBOX  # `client` counts as the host
 _SYSTEM_LINKS = ("/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
@@ -39,9 +39,11 @@ def admitting(
     """Return the first entry that admits the segment; only literal external programs can be admitted."""
     if segment.executable is None or not segment.literal:
         return None
-    executable = segment.executable
-    found = (entry for entry in entries if _admits(entry, segment, executable, around))
-    return next(found, None)
+    program = _Program(segment, segment.executable, around)
+    for entry in entries:
+        if _counts_here(entry, around) and _is_program(entry, program) and _admits(entry, program):
+            return entry
+    return None
 
 
 def runs_anything(segment: Segment) -> bool:
@@ -49,62 +51,78 @@ def runs_anything(segment: Segment) -> bool:
     return bool(names(segment) & RUNS_ANYTHING)
 
 
-def _admits(entry: AllowlistEntry, segment: Segment, executable: Executable, around: Circumstances) -> bool:
-    return (
-        _counts_here(entry, around)
-        and _is_program(entry, executable, around)
-        and _is_pinned(entry, segment)
-        and _has_arguments(entry, segment)
-    )
+class _Program:
+    """A segment's program as entries are compared with it; what costs is worked out once for all of them."""
+
+    def __init__(self, segment: Segment, executable: Executable, around: Circumstances) -> None:
+        self.segment = segment
+        self.executable = executable
+        self.home = around.home
+        directory, _, base = executable.path.rpartition("/")
+        in_trusted_dir = executable.trusted and (directory or "/") in around.trusted_dirs
+        self.bare_name = base if in_trusted_dir and "/" not in executable.name else None
+
+    @cached_property
+    def system_paths(self) -> tuple[str, ...]:
+        """The real path, and those through links that only root can place, such as /bin on merged systems."""
+        links = (path for path in self.executable.aliases if path.startswith(_SYSTEM_LINKS))
+        return (self.executable.real_path, *links)
+
+    @cached_property
+    def inline_code(self) -> bool:
+        return inline_code(self.segment)
+
+    @cached_property
+    def runs_anything(self) -> bool:
+        return runs_anything(self.segment)
+
+    @cached_property
+    def arguments(self) -> str:
+        return render.words(self.segment.words[1:])
+
+    @cached_property
+    def pin(self) -> str | None:
+        return pin(self.segment)
+
+
+def _admits(entry: AllowlistEntry, program: _Program) -> bool:
+    return _is_pinned(entry, program) and _has_arguments(entry, program)
 
 
 def _counts_here(entry: AllowlistEntry, around: Circumstances) -> bool:
-    return entry.agent in {None, around.agent} and _place(entry.placement) is _place(around.placement)
+    for_agent = entry.agent is None or entry.agent == around.agent
+    return for_agent and (entry.placement is _SANDBOX) is (around.placement is _SANDBOX)
 
 
-def _place(placement: Placement) -> Placement:
-    return Placement.HOST if placement is Placement.CLIENT else placement
-
-
-def _is_pinned(entry: AllowlistEntry, segment: Segment) -> bool:
+def _is_pinned(entry: AllowlistEntry, program: _Program) -> bool:
     """Tell whether every file that others can change is as it was when the entry was learned."""
     by_operator = entry.sha256 is None and not entry.learned
-    return by_operator or (entry.sha256 == pin(segment) and cannot_be_pinned(segment) is None)
+    return by_operator or (entry.sha256 == program.pin and cannot_be_pinned(program.segment) is None)
 
 
-def _is_program(entry: AllowlistEntry, executable: Executable, around: Circumstances) -> bool:
+def _is_program(entry: AllowlistEntry, program: _Program) -> bool:
+    executable = program.executable
     if entry.real_path is not None:
         pinned = executable.trusted or entry.sha256 is not None
-        return pinned and (entry.pattern, entry.real_path) == (executable.path, executable.real_path)
-    pattern = _expanded(entry.pattern, around.home)
-    if pattern in {executable.path, executable.real_path, *executable.aliases}:
+        return pinned and entry.pattern == executable.path and entry.real_path == executable.real_path
+    pattern = _expanded(entry.pattern, program.home)
+    if pattern in (executable.path, executable.real_path) or pattern in executable.aliases:
         return True
     if not executable.trusted:
         return False
     if "/" not in pattern and "**" not in pattern:
-        return _is_bare_name(pattern, executable, around.trusted_dirs)
-    return any(path_matches(pattern, path) for path in (executable.real_path, *_of_the_system(executable)))
+        return program.bare_name is not None and path_matches(pattern, program.bare_name)
+    return _is_glob(pattern) and any(path_matches(pattern, path) for path in program.system_paths)
 
 
-def _of_the_system(executable: Executable) -> Iterator[str]:
-    """Give the paths through links that only root can place, such as /bin on merged systems."""
-    return (path for path in executable.aliases if path.startswith(_SYSTEM_LINKS))
-
-
-def _is_bare_name(pattern: str, executable: Executable, trusted_dirs: tuple[str, ...]) -> bool:
-    directory, base = posixpath.split(executable.path)
-    return directory in trusted_dirs and "/" not in executable.name and path_matches(pattern, base)
-
-
-def _has_arguments(entry: AllowlistEntry, segment: Segment) -> bool:
-    arguments = segment.words[1:]
+def _has_arguments(entry: AllowlistEntry, program: _Program) -> bool:
     if entry.args is not None:
-        return entry.args == tuple(word.value for word in arguments)
-    if inline_code(segment):
+        return entry.args == program.segment.argv[1:]
+    if program.inline_code:
         return False
     if entry.arg_pattern is not None:
-        return _argument_pattern_matches(entry.arg_pattern, render.words(arguments))
-    return not runs_anything(segment)
+        return _argument_pattern_matches(entry.arg_pattern, program.arguments)
+    return not program.runs_anything
 
 
 def _argument_pattern_matches(pattern: str, text: str) -> bool:
@@ -124,7 +142,11 @@ def _argument_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
 
 def path_matches(pattern: str, path: str) -> bool:
     """Match a path glob: `*` and `?` stop at `/`, `**` crosses; letters' case counts."""
-    return _glob(pattern).fullmatch(path) is not None
+    return _glob(pattern).fullmatch(path) is not None if _is_glob(pattern) else pattern == path
+
+
+def _is_glob(pattern: str) -> bool:
+    return "*" in pattern or "?" in pattern
 
 
 @lru_cache(maxsize=_CACHE)

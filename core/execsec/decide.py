@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
@@ -148,19 +149,29 @@ def _find(
 ) -> _Finding:
     around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home)
     entries = (*policy.allowlist, *learned)
-    found = [(segment, _risks(segment, facts, entries, around)) for segment in facts.segments]
-    listed = tuple(None if risks else admitting(segment, entries, around) for segment, risks in found)
-    by = tuple(
-        None if risks else _satisfied_by(segment, entry, policy)
-        for (segment, risks), entry in zip(found, listed, strict=True)
-    )
-    every = (*environment_hazards(env), *(hazard for _, risks in found for hazard in risks))
+    risks = [_risks(segment, facts, entries, around) for segment in facts.segments]
+    found = [_admitted(*pair, entries, around, policy) for pair in zip(facts.segments, risks, strict=True)]
+    every = (*environment_hazards(env), *chain.from_iterable(risks))
     missing = tuple(
         segment
-        for (segment, risks), admitted in zip(found, by, strict=True)
-        if not risks and admitted is None
+        for segment, risk, (by, _) in zip(facts.segments, risks, found, strict=True)
+        if not risk and by is None
     )
-    return _Finding(by, every, missing, listed)
+    return _Finding(tuple([by for by, _ in found]), every, missing, tuple([entry for _, entry in found]))
+
+
+def _admitted(
+    segment: Segment,
+    risks: Sequence[Hazard],
+    entries: Sequence[AllowlistEntry],
+    around: Circumstances,
+    policy: ExecPolicy,
+) -> tuple[str | None, AllowlistEntry | None]:
+    """Tell in words what admits a segment, and the entry where it is one."""
+    if risks:
+        return None, None
+    entry = admitting(segment, entries, around)
+    return _satisfied_by(segment, entry, policy), entry
 
 
 def _risks(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import translate
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 import re2
@@ -29,12 +30,19 @@ OPERATOR_VERBS: Final = word_list(
 )
 _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending history show policy")
 _VERB_IN_TEXT: Final = re2.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
+_ALL_VERBS: Final = OPERATOR_VERBS | _AGENT_VERBS
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
 _HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
+_CACHE: Final = 1024
 _SEPARATOR: Final = re.compile(r"[=:@,]")
-_GLOBS: Final = frozenset("*?[{")
-_CACHE = 1024
+_GLOB_SIGN: Final = re.compile(r"[*?\[{]")
+# Such a piece may be in what is searched: behind a separator, in a short option, or anywhere for `..`.
+_LEADS_AWAY: Final = re.compile(r"(?:^|[=:@,])[/~$]|^-.*/|\.\.", re.MULTILINE)
+_BLANK: Final = re.compile(r"\s")
+_LONGEST_GLOB: Final = 255
+# Begins a path that is not simply below where the command runs, or may climb out of there.
+_ELSEWHERE: Final = re.compile(r"[/~$]|.*\.\.", re.DOTALL)
 
 
 def denied(facts: CommandFacts, policy: ExecPolicy) -> Decision | None:
@@ -45,7 +53,7 @@ def denied(facts: CommandFacts, policy: ExecPolicy) -> Decision | None:
         decision = _protects_itself(segment, policy)
         if decision:
             return decision
-    return next((d for d in (_by_operator(facts, pattern) for pattern in policy.deny) if d), None)
+    return _by_operator(facts, policy.deny) if policy.deny else None
 
 
 def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
@@ -60,51 +68,82 @@ def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
 
 
 def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
-    for path in policy.protected_paths:
-        if _touches(segment, path, policy.home):
-            return _state(path)
+    path = _touched(segment, policy) if policy.protected_paths else None
+    if path is not None:
+        return _state(path)
     return _verb() if _is_operator_verb(segment) else None
 
 
-def _touches(segment: Segment, path: str, home: str) -> bool:
-    if segment.cwd is not None and _is_below(segment.cwd, path):
-        return True
-    executable = segment.executable
-    if executable is not None and _is_below(executable.real_path, path):
-        return True
+def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
+    """Return the first protected path that the segment runs in, is a program of, names or leads to."""
     texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
-    return any(_reaches(text, path, segment.cwd, home) for text in texts)
+    joined = "\n".join(texts)
+    if "$" in joined and _STATE_VARIABLE.search(joined):
+        return policy.protected_paths[0]
+    places, globs = _led(texts, joined, segment.cwd, policy)
+    places |= {place for place in (segment.cwd, segment.executable and segment.executable.real_path) if place}
+    for path in policy.protected_paths:
+        if path in joined and any(_mentions(text, path) for text in texts):
+            return path
+        if any(_is_below(place, path) for place in places) or any(
+            _glob_reaches(glob, path) for glob in globs
+        ):
+            return path
+    return None
 
 
-def _reaches(text: str, path: str, cwd: str | None, home: str) -> bool:
-    if _mentions(text, path) or _STATE_VARIABLE.search(text):
-        return True
-    return any(_names(piece, path, cwd, home) for piece in _pieces(text))
+def _led(texts: Iterable[str], joined: str, cwd: str | None, policy: ExecPolicy) -> tuple[set[str], set[str]]:
+    """Give where the words lead, as absolute paths, and those of them that are globs.
+
+    What stays below a directory with nothing protected below it is left out.
+    """
+    harmless = cwd is None or not _may_hold(cwd, policy.protected_paths)
+    if harmless and not _LEADS_AWAY.search(joined):
+        return set(), set()
+    pieces = set(chain.from_iterable(map(_pieces, texts)))
+    places, globs = set[str](), set[str]()
+    for piece in pieces:
+        if not piece or (harmless and not _ELSEWHERE.match(piece)):
+            continue
+        full = _absolute(piece, cwd, policy.home)
+        if full is not None:
+            (globs if _GLOB_SIGN.search(piece) else places).add(full)
+    return places | globs, globs
 
 
-def _pieces(text: str) -> Iterator[str]:
+@lru_cache(maxsize=_CACHE)
+def _may_hold(directory: str, protected: tuple[str, ...]) -> bool:
+    """Tell whether something protected may lie below a directory; one with signs of globs may mislead."""
+    return _GLOB_SIGN.search(directory) is not None or any(_is_below(path, directory) for path in protected)
+
+
+def _pieces(text: str) -> Sequence[str]:
     """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or a short option."""
-    yield text
-    yield from _SEPARATOR.split(text)[1:]
+    pieces = [text, *_SEPARATOR.split(text)[1:]]
     if text[:1] == "-" and "/" in text:
-        yield text[text.index("/") :]
+        pieces.append(text[text.index("/") :])
+    return pieces
 
 
-def _names(piece: str, path: str, cwd: str | None, home: str) -> bool:
-    if not piece:
-        return False
+def _absolute(piece: str, cwd: str | None, home: str) -> str | None:
     expanded = _HOME_VARIABLE.sub(lambda _: home, piece) if home and piece[0] in "~$" else piece
-    if not expanded.startswith("/") and cwd is None:
-        return False
-    full = posixpath.normpath(posixpath.join(cwd or "/", expanded))
-    return _is_below(full, path) or (not _GLOBS.isdisjoint(piece) and _glob_reaches(full, path))
+    if cwd is None and not expanded.startswith("/"):
+        return None
+    return posixpath.normpath(posixpath.join(cwd or "/", expanded))
 
 
 def _glob_reaches(pattern: str, path: str) -> bool:
     theirs, ours = pattern.split("/"), path.split("/")
     if len(theirs) < len(ours):
         return False
-    return all("{" in their or fnmatchcase(our, their) for their, our in zip(theirs, ours, strict=False))
+    return all(_component_may_be(their, our) for their, our in zip(theirs, ours, strict=False))
+
+
+def _component_may_be(pattern: str, name: str) -> bool:
+    """Tell whether a part of a glob may become this name; one that takes long to read may."""
+    if "{" in pattern or len(pattern) > _LONGEST_GLOB:
+        return True
+    return re.match(translate(pattern), name) is not None  # `fnmatch` would keep 32,768 of them
 
 
 def _is_below(place: str, path: str) -> bool:
@@ -125,6 +164,8 @@ def _is_operator_verb(segment: Segment) -> bool:
     if not segment.words:
         return False
     arguments = segment.argv
+    if _OWN not in "\n".join(arguments) and _OWN not in names(segment):
+        return False
     if _OWN in names(segment) and _asks_verb(arguments[1:]):
         return True
     for index, argument in enumerate(arguments):
@@ -145,23 +186,42 @@ def _carries(segment: Segment) -> bool:
 
 
 def _asks_verb(arguments: tuple[str, ...]) -> bool:
-    verbs = (argument for argument in arguments if argument in OPERATOR_VERBS | _AGENT_VERBS)
+    verbs = (argument for argument in arguments if argument in _ALL_VERBS)
     return next(verbs, "") in OPERATOR_VERBS
 
 
-def _by_operator(facts: CommandFacts, pattern: DenyPattern) -> Decision | None:
-    glob = _glob(pattern.pattern)
-    texts = spellings(facts)
-    plain_name = not re.search(r"\s", pattern.pattern)
-    hit = any(glob.fullmatch(text) for text in texts) or (
-        plain_name and any(glob.fullmatch(text) for each in facts.segments for text in _all_programs(each))
+def _by_operator(facts: CommandFacts, patterns: tuple[DenyPattern, ...]) -> Decision | None:
+    programs = {text for segment in facts.segments for text in _all_programs(segment)}
+    texts = {facts.canonical, facts.text}.union(*map(_wrapped_forms, facts.segments))
+    carried = ["\0".join(segment.argv[1:]) for segment in facts.segments if _carries_words(segment)]
+    hits = (
+        each
+        for each in patterns
+        if any(map(_glob(each.pattern).fullmatch, texts))
+        or any(map(_tail(each.pattern).fullmatch, carried))
+        or (not _BLANK.search(each.pattern) and any(map(_glob(each.pattern).fullmatch, programs)))
+        or any(_denies_by_name(each.pattern, segment) for segment in facts.segments)
     )
-    return _operator(pattern) if hit else None
+    return next(map(_operator, hits), None)
 
 
-def spellings(facts: CommandFacts) -> set[str]:
-    """Give every text that names the command, or a part of it: as asked, canonical, and by each name."""
-    return {facts.canonical, facts.text}.union(*(_forms(segment) for segment in facts.segments))
+def _denies_by_name(pattern: str, segment: Segment) -> bool:
+    """Tell whether a pattern matches the command by any name; of carriers every word counts as one."""
+    glob, begins = _glob(pattern), _GLOB_SIGN.split(pattern, maxsplit=1)[0]
+    forms = (form for form in _forms(segment, begins) if form.startswith(begins))
+    return any(map(glob.fullmatch, forms))
+
+
+def spellings(facts: CommandFacts) -> Iterator[str]:
+    """Give every text that names the command, or a part of it: as asked, canonical, and by each name.
+
+    Of a long command these are many times as long as itself, so they are given one by one.
+    """
+    yield from (facts.canonical, facts.text)
+    for segment in facts.segments:
+        yield from _wrapped_forms(segment)
+        yield from _forms(segment)
+        yield from _carried_parts(segment)
 
 
 def _programs(segment: Segment) -> Iterator[str]:
@@ -187,23 +247,35 @@ def _names_of(executable: Executable | None) -> Iterator[str]:
         yield from variants(executable.path) | variants(executable.real_path)
 
 
-def _forms(segment: Segment) -> Iterator[str]:
-    """Give the command as text: each name of the program, arguments quoted and plain, carried parts too."""
-    if not segment.words:
-        return
-    yield from _wrapped_forms(segment)
-    arguments = segment.argv[1:]
-    for name in dict.fromkeys([*_programs(segment)]):
-        yield f"{name} {' '.join(arguments)}".strip()
-        yield f"{name} {render.words(segment.words[1:])}".strip()
-    if _carries(segment):
+def _forms(segment: Segment, begins: str = "") -> Iterator[str]:
+    """Give the command as text: each name of the program, arguments quoted and plain.
+
+    Names with which no text can begin as it must are left out.
+    """
+    plain, quoted = " ".join(segment.argv[1:]), render.words(segment.words[1:])
+    for name in dict.fromkeys(_programs(segment)):
+        shown = name.lstrip()
+        if not shown.startswith(begins[: len(shown)]):
+            continue
+        yield f"{name} {plain}".strip()
+        if quoted != plain:
+            yield f"{name} {quoted}".strip()
+
+
+def _carried_parts(segment: Segment) -> Iterator[str]:
+    """Give what a carrier may run: its arguments, from each of them to the last."""
+    if _carries_words(segment):
         for start in range(1, len(segment.argv)):
             yield " ".join(segment.argv[start:])
 
 
+def _carries_words(segment: Segment) -> bool:
+    return len(segment.words) > 1 and _carries(segment)
+
+
 def _wrapped_forms(segment: Segment) -> Iterator[str]:
     """Give the command with each wrapper before it, by each name, and what the wrapper itself was given."""
-    behind = list(segment.argv)
+    behind = list(segment.argv) if segment.wrappers else []
     for wrapper in reversed(segment.wrappers):
         own = [word.value for word in wrapper.words]
         for name in dict.fromkeys((own[0], *_names_of(wrapper.executable))):
@@ -230,5 +302,14 @@ def _operator(pattern: DenyPattern) -> Decision:
 @lru_cache(maxsize=_CACHE)
 def _glob(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
     """Compile a text pattern: `*` is any run, blanks and slashes too; `?` is one character."""
-    pieces = ({"*": ".*", "?": "."}.get(char) or re2.escape(char) for char in pattern)
-    return re2.compile("(?s)" + "".join(pieces))
+    return re2.compile("(?s)" + _translated(pattern))
+
+
+@lru_cache(maxsize=_CACHE)
+def _tail(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
+    """Compile a text pattern for the end of a list of words, with a NUL between each two of them."""
+    return re2.compile("(?s)(?:.*\\x00)?(?:" + _translated(pattern).replace("\\ ", "[ \\x00]") + ")")
+
+
+def _translated(pattern: str) -> str:
+    return "".join({"*": ".*", "?": "."}.get(char) or re2.escape(char) for char in pattern)

@@ -17,6 +17,7 @@ from pydantic.alias_generators import to_camel
 from core.audit import canonical_json
 from core.config import AskFallback, AskMode, ExecSecurity
 from core.config.expressions import re2_fault
+from core.config.refusals import in_plain_words
 from core.errors import RequestError
 from core.execsec.allowlist import pattern_fault
 from core.model.allowlist import IMPORTED, AllowlistEntry, ExecApprovals, KeptEntry
@@ -173,7 +174,7 @@ def _kept(entry: _Entry, agent: str | None) -> KeptEntry:
         IMPORTED,
     )
     use = (entry.last_used_at, entry.last_used_command, entry.last_resolved_path)
-    return KeptEntry(entry.id or "", value, None, 0, None, *use)
+    return KeptEntry(entry.id or "", value, (), 0, None, *use)
 
 
 def _row(kept: KeptEntry) -> dict[str, Any]:
@@ -203,13 +204,11 @@ def _stated(limits: AgentLimits) -> dict[str, Any]:
 
 
 def _refusal(error: ValidationError) -> RequestError:
-    first = error.errors(include_url=False, include_context=False)[0]
+    first = error.errors(include_url=False)[0]
     field = ".".join(str(part) for part in first["loc"] if part != "[key]") or "document"
-    message = first["msg"].removeprefix("Value error, ")
+    message = in_plain_words(first)
     if first["type"] == "extra_forbidden":
         message = "is not a key of this document; take it out"
-    elif first["type"] == "missing":
-        message = "is missing"
-    elif isinstance(first["input"], str | int | float | bool):
+    elif first["type"] == "value_error" and isinstance(first["input"], str | int | float | bool):
         message = f"{str(first['input'])[:80]!r}: {message}"
     return RequestError(f"{DOCUMENT}: {field}: {message}; nothing was changed", field=field)

@@ -19,6 +19,10 @@ from core.shell.programs import (
     PRIVILEGE_CHANGERS,
 )
 
+_NOTED = frozenset().union(
+    PRIVILEGE_CHANGERS, CARRIERS, PACKAGE_RUNNERS, FETCHING_VERBS.keys(), CARRYING_OPTIONS.keys()
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
@@ -72,7 +76,7 @@ def _found(segment: Segment) -> Iterator[Hazard]:
         elif not value.literal:
             yield Hazard("exec.not-literal", f"what `{name}` is set to is not literal: {safe(value.source)}")
     for word in segment.words:
-        if not word.literal:
+        if word.expansions:
             kinds = " and ".join(sorted(kind.value for kind in word.expansions))
             yield Hazard(
                 "exec.not-literal", f"`{safe(word.source)}` is not literal: bash would expand it ({kinds})"
@@ -94,6 +98,8 @@ def _program(segment: Segment) -> Iterator[Hazard]:
             yield Hazard("exec.carrier" if carrying else "exec.builtin", f"the builtin `{name}` {what}")
         return
     found = names(segment)
+    if found.isdisjoint(_NOTED):
+        return
     if found & PRIVILEGE_CHANGERS:
         yield Hazard("exec.privilege", f"`{name}` changes who or where a command runs as", privilege=True)
     elif found & CARRIERS:
@@ -109,6 +115,8 @@ def _program(segment: Segment) -> Iterator[Hazard]:
 def _fetching_verb(segment: Segment, found: frozenset[str]) -> str | None:
     """Find a word that makes a package manager run a package; npm also takes its first letters."""
     verbs = frozenset[str]().union(*(FETCHING_VERBS.get(each, frozenset()) for each in found))
+    if not verbs:
+        return None
     words = (word for word in segment.argv[1:] if _means(word, verbs))
     return next(words, None)
 
@@ -119,7 +127,8 @@ def _means(word: str, verbs: frozenset[str]) -> bool:
 
 def _carrying_options(segment: Segment, found: frozenset[str], name: str) -> Iterator[Hazard]:
     listed = frozenset[str]().union(*(CARRYING_OPTIONS.get(each, frozenset()) for each in found))
-    for argument in segment.argv[1:]:
+    options = (argument for argument in segment.argv[1:] if argument[:1] == "-") if listed else ()
+    for argument in options:
         if any(_is_option(argument, option) for option in listed):
             yield Hazard("exec.carrier", f"`{name} {safe(argument)}` runs or reads more than is shown")
             return

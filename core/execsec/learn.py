@@ -60,8 +60,8 @@ def _why_not_again(segment: Segment, name: str) -> str | None:
 
 def _is_file_in_shell_line(segment: Segment) -> bool:
     name = segment.words[0].value
-    in_shell = any(through.endswith("-c") for through in segment.through)
-    return in_shell and "/" in name and not name.startswith("/")
+    relative = "/" in name and not name.startswith("/")
+    return relative and any(through.endswith("-c") for through in segment.through)
 
 
 def _entry(segment: Segment, agent: str, placement: Placement) -> AllowlistEntry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -41,9 +42,9 @@ def tightened(policy: ExecPolicy, by: Tightening) -> ExecPolicy | None:
     )
 
 
-def in_force(policy: ExecPolicy, call: ToolCall, document: Tightening) -> tuple[ExecPolicy, ...]:
-    """Return the configured policy first, then each that the document or the request puts beside it."""
-    stated = (by for by in (document, _stated_by(call)) if by != NOTHING_TIGHTER)
+def in_force(policy: ExecPolicy, call: ToolCall, beside: Sequence[Tightening]) -> tuple[ExecPolicy, ...]:
+    """Return the configured policy first, then each that what is kept, or the request, puts beside it."""
+    stated = (by for by in (*beside, _stated_by(call)) if by != NOTHING_TIGHTER)
     return (policy, *(found for by in stated if (found := tightened(policy, by))))
 
 

@@ -46,7 +46,7 @@ class KeptEntry:
 
     id: str
     entry: AllowlistEntry
-    given_by: Reviewer | None
+    given_by: tuple[Reviewer, ...]
     given_at: int
     request_id: str | None = None
     last_used_at: int | None = None

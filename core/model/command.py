@@ -136,18 +136,18 @@ class Segment:
     @property
     def executables(self) -> tuple[Executable, ...]:
         """Every program that runs for this segment: the wrappers, then the command itself."""
-        found = (*(wrapper.executable for wrapper in self.wrappers), self.executable)
-        return tuple(executable for executable in found if executable is not None)
+        own = () if self.executable is None else (self.executable,)
+        return (*(each.executable for each in self.wrappers if each.executable is not None), *own)
 
     @property
     def argv(self) -> tuple[str, ...]:
         """The words as values; only where all are literal is this what the program gets."""
-        return tuple(word.value for word in self.words)
+        return tuple([word.value for word in self.words])
 
     @property
     def literal(self) -> bool:
         """Whether every word is literal."""
-        return all(word.literal for word in self.words)
+        return not any(word.expansions for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)

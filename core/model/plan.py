@@ -62,7 +62,10 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class BoundCommand:
-    """Everything a binding covers; `canonical` is the line, or the opaque text where it was not analysed."""
+    """Everything a binding covers; `canonical` is the line, or the opaque text where it was not analysed.
+
+    `run_by` is what the runner starts to run the line; None where it starts the program itself.
+    """
 
     agent: str
     session: str
@@ -74,6 +77,7 @@ class BoundCommand:
     plan: SandboxPlan
     executables: tuple[Executable, ...]
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
+    run_by: Executable | None = None
     real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NewType
 
@@ -41,6 +42,12 @@ class Reviewer:
 
     def __str__(self) -> str:
         return f"{self.person or self.name} ({self.channel}:{self.id})"
+
+
+def named(reviewers: Iterable[Reviewer]) -> str:
+    """Name people in one phrase, each with the id that decided."""
+    *others, last = ("", *map(str, reviewers))
+    return " and ".join(filter(None, (", ".join(filter(None, others)), last)))
 
 
 @dataclass(frozen=True, slots=True)

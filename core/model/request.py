@@ -12,7 +12,7 @@ from core.model.command import Placement
 from core.model.decision import Obligation
 from core.model.notice import Notice
 from core.model.plan import Binding
-from core.model.principal import PeerCredentials, Reviewer, Sender
+from core.model.principal import PeerCredentials, Reviewer, Sender, named
 from core.model.standing import DenyRule, StandingPermission
 
 MIN_PREFIX = 8  # of an id, as people give it
@@ -95,7 +95,8 @@ class GivenReview:
 class Resolution:
     """How a question ended: by whom (None: by time or by policy), when (epoch ms), with what reason.
 
-    `until` (epoch ms) is set where it was allowed for a time.
+    `until` (epoch ms) is set where it was allowed for a time. `agreed` are all whose yes counted, in order,
+    where several people had to say it; `by` is the last of them then.
     """
 
     decision: str
@@ -103,13 +104,19 @@ class Resolution:
     by: Reviewer | None = None
     reason: str | None = None
     until: int | None = None
+    agreed: tuple[Reviewer, ...] = ()
+
+    @property
+    def people(self) -> tuple[Reviewer, ...]:
+        """Everybody whose answer this is."""
+        return self.agreed or ((self.by,) if self.by else ())
 
     def to_json(self, request_id: str) -> dict[str, Any]:
         """Give the `approval` of an outcome."""
         return {
             "id": request_id,
             "decision": self.decision,
-            "by": str(self.by) if self.by else None,
+            "by": named(self.people) or None,
             "at": self.at,
             "reason": self.reason,
             **({"until": self.until} if self.until is not None else {}),

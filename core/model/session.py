@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _AGENT_ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _PART = re.compile(r"-?[A-Za-z0-9][A-Za-z0-9_.@+-]{0,127}")
@@ -53,6 +53,11 @@ class SessionKey:
     def depth(self) -> int:
         """How many spawns lie between the orchestrator and this session."""
         return len(self.subagents)
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """The keys of the sessions it descends from, outermost first, and its own."""
+        return tuple(str(replace(self, subagents=self.subagents[:depth])) for depth in range(self.depth + 1))
 
     def __str__(self) -> str:
         where = f"{self.channel}:{self.peer}" if self.channel else "main"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from core.model.allowlist import AllowlistEntry
 from core.model.principal import Reviewer
-from core.model.tightening import NOTHING_TIGHTER, Tightening
+from core.model.tightening import Tightening
 
 SHORTEST_MS = 10_000
 LONGEST_MS = 30 * 86_400_000
@@ -18,7 +18,7 @@ OFFERED_MS = (15 * 60_000, 60 * 60_000, 8 * 3_600_000)
 class StandingPermission:
     """Allows one binding again and again until `expires_at`, or until it was used `max_uses` times.
 
-    `id` is the id of the request on which it was given. Times are epoch ms.
+    `id` is the id of the request on which it was given, `given_by` all whose yes it took. Times are epoch ms.
     """
 
     id: str
@@ -26,7 +26,7 @@ class StandingPermission:
     session: str
     binding: str
     command: str
-    given_by: Reviewer
+    given_by: tuple[Reviewer, ...]
     given_at: int
     expires_at: int
     max_uses: int | None = None
@@ -52,8 +52,8 @@ class DenyRule:
 class Remembered:
     """All that earlier answers mean for one decision; nothing, where nothing is kept.
 
-    `seen_before` tells that a person approved exactly this binding for this agent. `tightening` is what
-    exec-approvals.json states for the agent.
+    `seen_before` tells that a person approved exactly this binding for this agent. `tightenings` are what
+    exec-approvals.json states for the agent, and what is set for the session and those it descends from.
     """
 
     learned: tuple[AllowlistEntry, ...] = ()
@@ -61,4 +61,4 @@ class Remembered:
     permission: StandingPermission | None = None
     seen_before: bool = False
     locked: bool = False
-    tightening: Tightening = NOTHING_TIGHTER
+    tightenings: tuple[Tightening, ...] = ()

@@ -13,6 +13,7 @@ from core.shell.scan import Kind, Refused, Token
 
 MAX_COMMANDS: Final = 64
 MAX_WORDS: Final = 4096
+_OPERATOR: Final = Kind.OPERATOR
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _JOINING: Final = frozenset(("|", "&&", "||"))
 
@@ -35,8 +36,9 @@ def assemble(tokens: Sequence[Token]) -> tuple[SimpleCommand, ...]:
     commands: list[SimpleCommand] = []
     current: SimpleCommand | None = None
     for token in tokens:
-        if token.kind is not Kind.OPERATOR:
-            current = current or SimpleCommand(token.start)
+        if token.kind is not _OPERATOR:
+            if current is None:
+                current = SimpleCommand(token.start)
             _add(current, token)
         elif current is not None:
             commands.append(_joined(current, token))
@@ -49,18 +51,19 @@ def assemble(tokens: Sequence[Token]) -> tuple[SimpleCommand, ...]:
 
 
 def _add(command: SimpleCommand, token: Token) -> None:
-    if token.kind is Kind.REDIRECTION:
-        if not command.words:
-            raise Refused("leading-redirection", token.start, "a redirection before the command misleads")
+    if token.word is not None:
+        if command.words:
+            command.words.append(token.word)
+        else:
+            _add_word(command, token, token.word)
+    elif not command.words:
+        raise Refused("leading-redirection", token.start, "a redirection before the command misleads")
+    else:
         command.redirections.extend(token.texts)
-    elif token.word is not None:
-        _add_word(command, token, token.word)
 
 
 def _add_word(command: SimpleCommand, token: Token, word: Word) -> None:
-    if command.words:
-        command.words.append(word)
-        return
+    """Add an assignment, or the command's name."""
     assignment = _ASSIGNMENT.match(word.source)
     if assignment:
         name = assignment.group(1)

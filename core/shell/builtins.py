@@ -47,6 +47,8 @@ _ASSIGNING_FORMAT = re.compile(r"%[^%A-Za-z]*[hjlLtzq]*n")
 
 def harmless(segment: Segment) -> bool:
     """Tell whether this builtin, with these arguments, neither runs nor changes anything."""
+    if not segment.words:  # assignments alone change the shell
+        return False
     name, arguments = segment.words[0].value, segment.argv[1:]
     if name not in HARMLESS:
         return False

@@ -17,6 +17,7 @@ _STDIN: Final = re.compile(r"-|/dev/(?:stdin|tty)|/(?:dev|proc/[^/]+)/fd/\d+|/pr
 # Filters whose first argument is their program; they ask as programs that run anything, not as inline code.
 _PROGRAM_FIRST: Final = word_list("awk gawk mawk nawk original-awk sed gsed dc bc m4 ed red")
 _EVALUATING: Final = INTERPRETERS - _PROGRAM_FIRST
+_GIVEN_CODE: Final = _EVALUATING | SHELLS
 
 _SHORT: Final[dict[str, str]] = {
     **dict.fromkeys(("python", "pypy", "ipython", "micropython"), "c"),
@@ -62,13 +63,13 @@ _EVAL_WORDS: Final = frozenset(("eval", "repl"))  # deno eval, bun repl
 
 def inline_code(segment: Segment) -> bool:
     """Tell whether an interpreter or shell would run code that is in no file."""
-    found = names(segment) & (_EVALUATING | SHELLS)
+    found = names(segment) & _GIVEN_CODE
     return bool(found) and (_evaluates(segment, found) or reads_program_from_stdin(segment))
 
 
 def reads_program_from_stdin(segment: Segment) -> bool:
     """Tell whether an interpreter or shell takes its program from a pipe or a terminal."""
-    found = names(segment) & (_EVALUATING | SHELLS)
+    found = names(segment) & _GIVEN_CODE
     if not found:
         return False
     arguments = segment.argv[1:]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from functools import lru_cache
+from typing import Final
 
 from core.model.command import Segment
 from core.shell.programs import MULTI_CALL
 
+_LONGEST: Final = 255  # bytes; no file system knows a longer name
+_KEPT: Final = 2048
 _VERSION = re.compile(r"[-_.]?\d+(?:\.\d+)*[a-z]?$")
 _TRIPLET = re.compile(r"^[a-z0-9_]+-(?:[a-z0-9]+-)?linux-(?:gnu|musl)[a-z0-9]*-")
 _LOADER = re.compile(r"^ld(?:-linux[-a-z0-9_]*|-musl[-a-z0-9_]*|-[\d.]+)?\.so(?:\.\d+)*$")
 
 
-@lru_cache(maxsize=4096)
 def variants(path: str) -> frozenset[str]:
     """Give the base name, and it without version suffix, `.exe` or compiler triplet."""
-    base = posixpath.basename(path)
+    base = path.rpartition("/")[2]
+    # A longer name is no program's; it would fill the memory, and take the expressions long to read.
+    return _variants(base) if len(base) <= _LONGEST else frozenset((base,))
+
+
+@lru_cache(maxsize=_KEPT)
+def _variants(base: str) -> frozenset[str]:
     if _LOADER.fullmatch(base):
         return frozenset((base, "ld.so"))
     plain = _TRIPLET.sub("", base).removesuffix(".exe")
@@ -38,7 +45,7 @@ def names(segment: Segment) -> frozenset[str]:
     return _names(segment.words[0].value, executable.path, executable.real_path)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_KEPT)
 def _names(typed: str, path: str, real_path: str) -> frozenset[str]:
     used = variants(typed) | variants(path)
     real = variants(real_path)

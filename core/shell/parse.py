@@ -21,6 +21,8 @@ _KINDS: Final[dict[str, Kind]] = {
     "pipe": Kind.OPERATOR,
     "redirect": Kind.REDIRECTION,
 }
+# What stands in words is the scanner's to judge: the grammar mistakes it, at times without an end.
+_NO_EXPANSION: Final = -1
 _GROUPS: Final = frozenset(("list", "pipeline", "command"))
 
 
@@ -50,23 +52,45 @@ def _confirm(text: str, tokens: Sequence[Token]) -> None:
         for token in tokens
         if token.kind is not Kind.OPERATOR or token.texts != ("\n",)
     ]
-    theirs = _grammar(text)
+    theirs = _grammar(_without_bare_braces(text, tokens))
     if ours != theirs:
         pairs = zip_longest(ours, theirs)
         at = next((mine[1] if mine else len(text)) for mine, other in pairs if mine != other)
         raise Refused("ambiguous", at, "two readings of this line differ, so it is not judged")
 
 
-def _grammar(text: str) -> list[_Found]:
-    import bashlex  # noqa: PLC0415 - it works out its tables for 0.2 s, and plain lines do without
+def _without_bare_braces(text: str, tokens: Sequence[Token]) -> str:
+    """Put a letter for each word that is one brace: the grammar stumbles over it wherever it stands.
 
+    It begins or ends a group only as the first word, and there it is refused by now.
+    """
+    letters = list(text)
+    for token in tokens:
+        if token.word and token.word.source in {"{", "}"}:
+            letters[token.start] = "x"
+    return "".join(letters)
+
+
+def _grammar(text: str) -> list[_Found]:
     try:
-        return [found for tree in bashlex.parse(text) for found in _flatten(tree)]
+        return list(_found(text))
     except Refused:
         raise
     except Exception as error:  # bashlex raises nearly anything on input that it does not know
         position = getattr(error, "position", 0)
         raise Refused("syntax", position, "the line does not parse as shell grammar") from error
+
+
+def _found(text: str) -> Iterator[_Found]:
+    import bashlex  # noqa: PLC0415 - it works out its tables for 0.2 s, and plain lines do without
+
+    at = 0
+    while at < len(text):
+        tree = bashlex.parsesingle(text[at:], expansionlimit=_NO_EXPANSION)
+        if not isinstance(tree, bashlex.ast.node):  # blanks and comments alone
+            return
+        yield from ((kind, start + at, end + at) for kind, start, end in _flatten(tree))
+        at += tree.pos[1] + len("\n")
 
 
 def _flatten(node: Any) -> Iterator[_Found]:  # noqa: ANN401 - bashlex is untyped

@@ -20,16 +20,19 @@ _TOKEN: Final = re.compile(
     (?:
       (?P<redirection> (?:2>&1|1?>&2|&>/dev/null|[12]?>/dev/null|</dev/null) (?=[ \t\n|&;]|\Z) )
     | (?P<operator> &&|\|\||\|(?!&)|;(?![;&])|&(?!>)|\n )
+    | (?P<bare> [A-Za-z0-9_./:@%+,=^*?-]++ (?=[ \t\n|&;]|\Z) )
     | (?P<word>
         (?: [A-Za-z0-9_./:@%+,=^*?-]++ | '[^']*+' | "[^"$`\\]*+" | (?<=[A-Za-z0-9^])~ | \{\} )++
         (?=[ \t\n|&;]|\Z)
       )
     | (?P<end> \Z )
+    | (?P<other> . )
     )
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
 _QUOTED: Final = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+_WORD, _OPERATOR, _REDIRECTION = Kind.WORD, Kind.OPERATOR, Kind.REDIRECTION
 _NOTHING: Final[frozenset[Expansion]] = frozenset()
 _GLOB: Final = frozenset((Expansion.GLOB,))
 _REDIRECTIONS: Final[dict[str, tuple[str, ...]]] = {
@@ -49,26 +52,25 @@ def plain_tokens(text: str) -> tuple[Token, ...] | None:
     if len(text) > MAX_PLAIN:
         return None
     tokens: list[Token] = []
-    match = _TOKEN.match(text)
-    while match is not None:
-        kind = match.lastgroup
-        if kind == "end":
-            return tuple(tokens)
-        start, end = match.span(kind or 0)
-        source = text[start:end]
-        if kind == "word":
-            tokens.append(_word(source, start, end))
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup or ""
+        source = match[kind]
+        start, end = match.span(kind)
+        if kind == "bare":
+            glob = _GLOB if "*" in source or "?" in source else _NOTHING
+            tokens.append(Token(_WORD, start, end, (), Word(source, source, glob), "=" in source))
+        elif kind == "word":
+            tokens.append(_quoted(source, start, end))
         elif kind == "operator":
-            tokens.append(Token(Kind.OPERATOR, start, end, (source,)))
-        else:
-            tokens.append(Token(Kind.REDIRECTION, start, end, _REDIRECTIONS[source]))
-        match = _TOKEN.match(text, end)
-    return None
+            tokens.append(Token(_OPERATOR, start, end, (source,)))
+        elif kind == "redirection":
+            tokens.append(Token(_REDIRECTION, start, end, _REDIRECTIONS[source]))
+        elif kind == "other":
+            return None
+    return tuple(tokens)
 
 
-def _word(source: str, start: int, end: int) -> Token:
-    value = bare = source
-    if "'" in source or '"' in source:
-        value, bare = _QUOTED.sub(r"\1\2", source), _QUOTED.sub("", source)
+def _quoted(source: str, start: int, end: int) -> Token:
+    value, bare = _QUOTED.sub(r"\1\2", source), _QUOTED.sub("", source)
     expansions = _GLOB if "*" in bare or "?" in bare else _NOTHING
-    return Token(Kind.WORD, start, end, (), Word(value, source, expansions), "=" in bare)
+    return Token(_WORD, start, end, (), Word(value, source, expansions), "=" in bare)

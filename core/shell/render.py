@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -9,34 +10,35 @@ from typing import Final
 from core.model.command import CommandFacts, Word
 from core.shell.builtins import RESERVED
 
-_BASH: Final = ("/bin/bash", "--noprofile", "--norc", "-c")
+_SAFE: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+# What runs a line that is more than one program.
+# `-p`: it takes no functions, no options and no BASH_ENV from the environment.
+SHELL: Final = "/bin/bash"
+_BASH: Final = (SHELL, "--noprofile", "--norc", "-p", "-c")
 
 
 def quote(value: str) -> str:
     """Quote a literal argument; plain where every character is safe."""
-    return value if value == "]" else shlex.quote(value)
+    return value if _SAFE.fullmatch(value) or value == "]" else shlex.quote(value)
 
 
 def quote_command(value: str) -> str:
-    """Quote a command's name, so that it is never an assignment or a reserved word."""
+    """Quote a command's name, so that it is never an assignment, a reserved word or an option of a shell."""
     if value == "[":
         return value
-    return f"'{value}'" if value in RESERVED or value.isdecimal() else _without_assignment(value)
-
-
-def _without_assignment(value: str) -> str:
     quoted = shlex.quote(value)
-    return f"'{value}'" if "=" in value and quoted == value else quoted
+    means_more = value in RESERVED or value.isdecimal() or "=" in value or value[:1] in {"-", "+"}
+    return f"'{value}'" if means_more and quoted == value else quoted
 
 
 def word(value: Word) -> str:
     """Render a word: literal ones quoted, others as their validated source."""
-    return quote(value.value) if value.literal else value.source
+    return value.source if value.expansions else quote(value.value)
 
 
 def words(values: Iterable[Word]) -> str:
     """Render words, as the canonical argument string has them."""
-    return " ".join(word(value) for value in values)
+    return " ".join([word(value) for value in values])
 
 
 def command(assignments: Sequence[tuple[str, Word]], body: str, redirections: Sequence[str]) -> str:
@@ -57,10 +59,19 @@ def line(parts: Sequence[tuple[str, str]]) -> str:
 
 def run_argv(facts: CommandFacts) -> tuple[str, ...]:
     """Give what a runner executes: the program itself where that is all there is, else bash with the line."""
+    return _only_program(facts) or (*_BASH, facts.canonical)
+
+
+def starts_shell(argv: Sequence[str]) -> bool:
+    """Tell whether this is our own shell with a line."""
+    return tuple(argv[: len(_BASH)]) == _BASH
+
+
+def _only_program(facts: CommandFacts) -> tuple[str, ...] | None:
     if len(facts.segments) != 1 or not facts.analysable:
-        return (*_BASH, facts.canonical)
+        return None
     segment = facts.segments[0]
     plain = not (segment.assignments or segment.redirections or segment.through or segment.operator)
     if segment.executable is not None and segment.literal and plain:
         return (segment.executable.path, *segment.argv[1:])
-    return (*_BASH, facts.canonical)
+    return None

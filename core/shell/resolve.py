@@ -14,12 +14,13 @@ from core.shell.assemble import SimpleCommand
 from core.shell.builtins import BUILTINS, harmless
 from core.shell.names import variants
 from core.shell.parse import Parse
-from core.shell.programs import MULTI_CALL, POSIX_SHELLS
+from core.shell.programs import MULTI_CALL, POSIX_SHELLS, WRAPPERS
 from core.shell.scan import Refused
 from core.shell.shells import ShellScript, shell_script
 from core.shell.wrappers import packaged, unwrap
 
 MAX_DEPTH: Final = 4
+_LOOKED_THROUGH: Final = MULTI_CALL | POSIX_SHELLS | WRAPPERS
 _SYSTEM: Final = ("/bin/", "/usr/bin/")
 
 
@@ -58,7 +59,7 @@ class Analysis:
         executable = self._find(name, cwd)
         head = render.quote_command(executable.path if executable else name)
         plain = Rendered(
-            " ".join([head, *(render.word(word) for word in words[1:])]),
+            " ".join([head, *[render.word(word) for word in words[1:]]]),
             (Segment(words=tuple(words), executable=executable, cwd=cwd),),
         )
         if executable is None or depth >= MAX_DEPTH or not executable.trusted:
@@ -104,6 +105,8 @@ class Analysis:
         if installed is not None or not executable.real_path.startswith(_SYSTEM):
             return installed
         name = posixpath.basename(executable.path)
+        if name not in _LOOKED_THROUGH:
+            return None
         real = variants(executable.real_path)
         if name in MULTI_CALL:
             return self._applet(words, cwd, depth, executable)
@@ -189,7 +192,7 @@ class Whereabouts:
         target = None
         if _is_cd(command):
             target = self._enter(command)
-        elif command.words and segments[0].builtin and not harmless(segments[0]):
+        elif _is_meddling(command, segments[0]):
             self._lose()
         self._join(command.operator, followed=target is not None)
         return target
@@ -237,6 +240,12 @@ class Whereabouts:
 
 def _is_cd(command: SimpleCommand) -> bool:
     return bool(command.words) and command.words[0].value == "cd"
+
+
+def _is_meddling(command: SimpleCommand, segment: Segment) -> bool:
+    """Tell whether this is a builtin of this very shell that may change where it is."""
+    own = bool(command.words) and not segment.wrappers
+    return own and segment.builtin and not harmless(segment)
 
 
 def _cd(command: SimpleCommand, target: str) -> str:

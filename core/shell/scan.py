@@ -6,11 +6,11 @@ It runs before the grammar, which may loop or mislead on some of what is refused
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
-from typing import Final, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from core.model.command import Expansion, Refusal, Word
+from core.shell.braces import Mark, expands
 
 
 class Refused(Exception):  # noqa: N818 - carries a refusal, which is a finding and not a failure
@@ -29,8 +29,7 @@ class Kind(Enum):
     REDIRECTION = "redirection"
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A token and where it stands; `texts` are an operator, or redirections in canonical form."""
 
     kind: Kind
@@ -174,10 +173,13 @@ class _WordReader:
         self.value: list[str] = []
         self.found: set[Expansion] = set()
         self.assigns = False
+        self._marks: list[Mark] = []
 
     def read(self) -> int:
         while self._at < len(self._text) and self._text[self._at] not in _META:
             self._piece(self._text[self._at])
+        if expands(self._marks, self._text[self._start : self._at]):
+            self.found.add(Expansion.BRACE)
         if self._text[self._at : self._at + 1] == "(" and self._at > self._start:
             raise _opened(self._text, self._at)
         return self._at
@@ -199,8 +201,8 @@ class _WordReader:
     def _plain(self, char: str) -> None:
         if char in "*?[" and not self._is_test(char):
             self.found.add(Expansion.GLOB)
-        elif char == "{" and self._text[self._at + 1 : self._at + 2] != "}":
-            self.found.add(Expansion.BRACE)
+        elif char in "{},":
+            self._marks.append((self._at - self._start, char))
         elif char == "~" and (self._at == self._start or self._text[self._at - 1] in "=:"):
             self.found.add(Expansion.TILDE)
         elif char == "=":

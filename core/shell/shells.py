@@ -60,7 +60,7 @@ def _behind_option(words: Sequence[str]) -> Sequence[str]:
 
 def _positional(script: str, operands: Sequence[str]) -> list[str] | None:
     """Put the operands where the script names them; None for a script that does anything else."""
-    replaced, *pieces = [piece for piece in _BLANKS.split(script.strip(" \t")) if piece]
+    replaced, *pieces = _BLANKS.split(script.strip(" \t"))
     if replaces := replaced == "exec":
         replaced, *pieces = pieces or [""]
     if replaced not in _PROGRAM:

@@ -57,6 +57,7 @@ _RUNNERS: Final[dict[tuple[str, ...], _Options]] = {
     ("npm", "exec"): _Options(word_list("--no --yes -y --offline --prefer-offline")),
     ("npm", "x"): _Options(word_list("--no --yes -y --offline --prefer-offline")),
 }
+_RUNNER_NAMES: Final = frozenset(begin[0] for begin in _RUNNERS)
 _TAKES_LATER_OPTIONS: Final = "npm"
 _NUMBER: Final = re.compile(r"-{1,2}\d+")
 _BIN: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -89,6 +90,8 @@ class Packaged:
 
 def packaged(words: Sequence[Word]) -> Packaged | None:
     """Find the name that a package runner is given; None for unknown options and what is no plain name."""
+    if words[0].value not in _RUNNER_NAMES:
+        return None
     typed = tuple(word.value for word in words[:2])
     begin = next((begin for begin in (typed[:1], typed) if begin in _RUNNERS), None)
     at = _options(_RUNNERS[begin], words, len(begin)) if begin else None

@@ -304,3 +304,17 @@ async def test_subscribers_learn_of_each_step(system):
     await asyncio.wait_for(listener, 5)
     await notifications.aclose()
     assert seen == ["exec.approval.requested", "exec.approval.resolved"]
+
+
+async def test_who_comes_back_for_an_answer_that_is_being_used_waits_for_the_end_of_its_run(system):
+    system.runners[Placement.SANDBOX].hold = asyncio.Event()
+    asked = await system.gate.ask(exec_call("ls", "-l"), None)
+    await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE))
+    observer = Noting()
+    run = asyncio.create_task(system.gate.run_approved(exec_call("ls", "-l"), asked.request_id, observer))
+    await observer.started.wait()
+    back = asyncio.create_task(system.gate.wait("main", asked.request_id, Noting()))
+    await asyncio.sleep(0.05)
+    assert not back.done()
+    system.runners[Placement.SANDBOX].hold.set()
+    assert (await back).status is (await run).status is Status.FINISHED

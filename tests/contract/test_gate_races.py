@@ -161,6 +161,75 @@ async def test_a_lock_that_cannot_be_kept_still_ends_what_runs(make_system, medd
     assert (await soon(task)).status is Status.INTERRUPTED
 
 
+async def test_a_lock_ends_what_runs_before_it_calls_off_the_first_question(make_system, meddled):
+    system = make_system(through=meddled)
+    system.runners[Placement.SANDBOX].hold = asyncio.Event()
+    task, observer = system.asking(LISTED)
+    await soon(observer.started.wait())
+    await asked(system)
+
+    async def run_is_over():
+        assert (await soon(asyncio.shield(task))).status is Status.INTERRUPTED
+
+    once("commit_all", meddled, run_is_over)
+    await soon(lock(system))
+    assert await system.console.pending() == []
+
+
+async def test_a_lock_whose_questions_cannot_be_called_off_ends_what_runs(make_system, meddled):
+    system = make_system(through=meddled)
+    system.runners[Placement.SANDBOX].hold = asyncio.Event()
+    task, observer = system.asking(LISTED)
+    await soon(observer.started.wait())
+
+    async def full(*_states):
+        raise StoreError("the disk is full")
+
+    meddled.before["in_states"] = full
+    with pytest.raises(StoreError):
+        await lock(system)
+    assert (await soon(task)).status is Status.INTERRUPTED
+
+
+async def test_what_is_asked_while_questions_are_being_called_off_is_denied_at_once(make_system, meddled):
+    system = make_system(through=meddled)
+    await asked(system)
+    outcomes = []
+
+    async def ask_meanwhile():
+        outcomes.append(await soon(system.gate.run(exec_call("ls", "-a"), None, Noting())))
+        outcomes.append(await soon(system.gate.run(LISTED, None, Noting())))
+
+    once("commit_all", meddled, ask_meanwhile)
+    await soon(lock(system))
+    assert [outcome.decision["rule"] for outcome in outcomes] == ["locked", "locked"]
+    assert system.orders == []
+
+
+async def test_a_thousand_questions_are_called_off_in_two_transactions_and_all_askers_are_told(
+    make_system, meddled
+):
+    plenty = {"exec": {"maxOpen": 10_000, "maxPerMinute": 10_000}}
+    system = make_system({**CONFIG, "approvals": plenty}, through=meddled)
+    first = await system.gate.ask(exec_call("ls"), None)
+    template = await system.store.request(first.request_id)
+    for number in range(999):
+        binding = replace(template.binding, digest=f"{number:064d}")
+        await system.approvals.ask(replace(template, id=f"{number:08d}-x", binding=binding, copies=()))
+    waiting = asyncio.create_task(system.gate.wait("main", "00000998-x", Noting()))
+    transactions = []
+
+    async def note(changes):
+        transactions.append(len(changes))
+
+    meddled.before["commit_all"] = note
+    locked = await soon(system.console.set_locked(locked=True, reviewer=ALICE), 30)
+    assert "1000 open questions were withdrawn" in locked["text"]
+    assert transactions == [500, 500]
+    assert (await soon(waiting)).status is Status.WITHDRAWN
+    assert await system.console.pending() == []
+
+
 async def test_an_answer_while_locked_is_told_why_it_does_not_count(system, kept):
     request_id, _ = await asked(system)
     event = lifecycle.AuditEvent(1, "daemon.locked", "test")

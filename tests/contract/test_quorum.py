@@ -9,11 +9,16 @@ from dataclasses import replace
 import pytest
 
 from adapters.stores.sqlite import open_store
+from core.approvals.entry_rows import kept_row
 from core.approvals.ledger import Ledger
+from core.approvals.permissions import Permissions
 from core.approvals.quorum import People
 from core.approvals.routes import Route
 from core.approvals.rules import Rules
 from core.approvals.service import Approvals
+from core.approvals.standing import permitting
+from core.model.allowlist import AllowlistEntry, AlwaysOffer
+from core.model.decision import Decision, Effect, Layer
 from core.model.outcome import Status
 from core.model.principal import Reviewer
 from core.model.request import Answer, MessageKind, Review, State
@@ -245,11 +250,76 @@ async def test_a_question_nobody_finishes_expires_and_no_fallback_grants_it(desk
     assert await desk.state(request) is State.EXPIRED
 
 
+async def test_the_card_tells_the_next_one_how_far_the_first_yes_goes_and_why(desk, make_request):
+    request = await desk.approvals.ask(make_request())
+    await desk.says(request, ANN, Answer.ALLOW_FOR, for_ms=60 * MINUTES, max_uses=3, reason="looks right")
+    progress = (await desk.approvals.card(request.id)).progress
+    assert progress == "1 of 2: Ann (telegram:111) allowed for 1 h (3 more at most), because: looks right"
+
+
+async def test_a_reason_of_one_of_several_people_is_told_as_theirs(desk, make_request):
+    request = await desk.approvals.ask(make_request())
+    await desk.says(request, ANN, reason="looks right")
+    settled = await desk.says(request, BEA)
+    assert settled.text == f"Allowed once by {BOTH}: Ann: looks right"
+
+
 async def test_reasons_of_all_who_agreed_are_told(desk, make_request):
     request = await desk.approvals.ask(make_request())
     await desk.says(request, ANN, reason="looks right")
     await desk.says(request, BEA, reason="tested")
     assert (await desk.store.request(request.id)).resolution.reason == "Ann: looks right; Bea: tested"
+
+
+BOTH = "Ann (telegram:111) and Bea (telegram:222)"
+
+
+async def test_a_permission_names_everybody_who_gave_it(desk, make_request):
+    request = await desk.approvals.ask(make_request())
+    for who in (ANN, ANN_AT_THE_PAGE, BEA):
+        await desk.says(request, who, Answer.ALLOW_FOR, for_ms=15 * MINUTES)
+    (row,) = await Permissions(desk.store, desk.clock).standing()
+    assert row["by"] == BOTH
+    (permission,) = await desk.store.permissions(desk.clock.now())
+    ask = Decision(Layer.EXEC_SECURITY, Effect.ASK, "x", "exec.miss", "tools")
+    assert permitting(permission, [ask]).reason.startswith(f"{row['by']} allowed exactly this until")
+
+
+async def test_an_entry_that_several_people_left_names_them_all(desk, make_request):
+    entry = AllowlistEntry("/usr/bin/ls", real_path="/usr/bin/ls", agent="main")
+    asked = replace(make_request(), always=AlwaysOffer((entry,), ("ls, any arguments",)))
+    request = await desk.approvals.ask(asked)
+    for who in (ANN, BEA):
+        await desk.says(request, who, Answer.ALLOW_ALWAYS)
+    (kept,) = (await desk.store.exec_approvals()).entries
+    assert kept_row(kept, ())["by"] == BOTH
+
+
+async def test_who_no_longer_counted_is_not_named_among_those_who_allowed_it(desk, make_request):
+    request = await desk.approvals.ask(make_request())
+    await desk.says(request, ANN)
+    desk.rules = Rules(People.named({"Bea": ("telegram:222",), "Cem": ("telegram:333",)}), required=2)
+    await desk.says(request, BEA)
+    settled = await desk.says(request, Reviewer("telegram", "333", "cem"))
+    assert settled.text == "Allowed once by Bea (telegram:222) and Cem (telegram:333)"
+
+
+async def test_a_deny_rule_names_who_denied_and_nobody_who_had_allowed(desk, make_request):
+    request = await desk.approvals.ask(make_request())
+    await desk.says(request, ANN)
+    await desk.says(request, BEA, Answer.DENY_ALWAYS)
+    (row,) = await Permissions(desk.store, desk.clock).standing()
+    assert (row["effect"], row["by"]) == ("deny", "Bea (telegram:222)")
+
+
+async def test_the_record_of_a_yes_tells_everybody_whose_it_is(desk, make_request):
+    request = await desk.approvals.ask(make_request())
+    for who in (ANN, BEA):
+        await desk.says(request, who, Answer.ALLOW_FOR, for_ms=15 * MINUTES)
+    (yes,) = [link.event async for link in desk.store.events() if link.event.kind == "approval.approved"]
+    assert yes.data["by"] == ["telegram:111", "telegram:222"]
+    assert yes.data["yes"] == [["Ann", "allow-for"], ["Bea", "allow-for"]]
+    assert (await desk.store.request(request.id)).resolution.to_json(request.id)["by"] == BOTH
 
 
 async def test_the_strictest_place_that_is_asked_speaks_for_the_question(desk, make_request):

@@ -74,7 +74,7 @@ def failing_commits(meddled):
     async def full(*_args, **_fields):
         raise StoreError("the disk is full")
 
-    meddled.before["commit"] = full
+    meddled.before["commit"] = meddled.before["commit_all"] = full
 
 
 async def test_an_unlock_revives_nothing_that_the_lock_could_not_take_back(make_system, meddled):

@@ -85,7 +85,7 @@ async def test_what_waits_is_approved_or_runs_never_leaves(kept, make_request, c
 async def test_what_answers_left_standing_outlives_their_requests(kept, make_request, clock):
     long_ago, later = clock.now() - 31 * DAY, clock.now() + DAY
     entry = AllowlistEntry("/usr/bin/rg", real_path="/usr/bin/rg", agent="main")
-    permission = StandingPermission("p1", "main", "agent:main:main", "b", "ls", ANN, 1, later, None)
+    permission = StandingPermission("p1", "main", "agent:main:main", "b", "ls", (ANN,), 1, later, None)
     rule = DenyRule("d1", "main", "rm -rf /", ANN, 1, "no")
     for name, left in (
         ("p1", {"permit": permission}),

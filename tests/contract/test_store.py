@@ -135,6 +135,32 @@ async def test_of_two_hundred_resolutions_at_once_exactly_one_wins(store, new_re
     assert len(await store.due("web", 10_000, 10)) == 1
 
 
+async def test_of_many_changes_at_once_those_that_are_refused_leave_nothing_and_the_others_count(
+    store, new_request
+):
+    asked, late, unknown = await keep(store, new_request()), await keep(store, new_request()), new_request()
+    assert await store.commit(approved(late, grant_until=2_500))
+    # The state of the second one fits and its grant no longer does: what was done for it by then is undone.
+    changes = (approved(asked), started(late), approved(unknown))
+    assert await store.commit_all(changes) == (True, False, False)
+    assert [request.state for request in await store.in_states(*State)] == [State.APPROVED, State.APPROVED]
+    assert [(link.event.kind, link.event.request_id) for link in await record(store)] == [
+        ("request.approved", late.id),
+        ("request.approved", asked.id),
+    ]
+    assert (await verify(store)).ok
+
+
+async def test_of_many_changes_at_once_none_counts_where_one_cannot_be_kept(store, new_request):
+    first, second = await keep(store, new_request()), await keep(store, new_request())
+    stranger = replace(approved(second), issue_grant=Grant("another", "b" * 64, 1, 2))
+    with pytest.raises(StoreError, match="does not fit"):
+        await store.commit_all((approved(first), stranger))
+    assert {request.state for request in await store.in_states(*State)} == {State.WAITING}
+    assert await record(store) == []
+    assert await store.commit_all(()) == ()
+
+
 async def test_a_prefix_finds_requests_in_order_of_their_ids(store, new_request):
     ids = ["abcd1111", "abcd2222", "abce0000", "abcz0000"]
     for name in reversed(ids):
@@ -362,11 +388,11 @@ async def test_a_learned_entry_says_who_left_it_when_and_on_which_request(store,
     request = new_request(resolution=Resolution("allow-always", 5_000, by))
     await keep(store, request, learn=AlwaysOffer((LS,)))
     learned = (await kept_by_entry(store))[LS]
-    assert (learned.given_by, learned.given_at, learned.request_id) == (by, 5_000, request.id)
+    assert (learned.given_by, learned.given_at, learned.request_id) == ((by,), 5_000, request.id)
     assert [entry.id for entry in await store.learned("main")] == [learned.id]
 
 
-ADDED = KeptEntry("added-0001", AllowlistEntry("/usr/bin/rg", agent=None, source="added"), None, 9_000)
+ADDED = KeptEntry("added-0001", AllowlistEntry("/usr/bin/rg", agent=None, source="added"), (), 9_000)
 
 
 async def test_an_edit_counts_only_on_what_was_read(store, new_request):
@@ -383,7 +409,7 @@ async def test_an_edit_counts_only_on_what_was_read(store, new_request):
     third = await store.exec_approvals()
     assert third.settings == settings
     assert [each.entry for each in third.entries] == [LS]
-    tightening = (await store.remembered("main", "b", 1)).tightening
+    (tightening,) = (await store.remembered("main", "b", 1)).tightenings
     assert tightening.security == Stated("deny", "exec-approvals.json agents.main.security")
     assert tightening.ask == Stated("always", "exec-approvals.json defaults.ask")
     assert tightening.ask_fallback is None

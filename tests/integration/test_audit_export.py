@@ -102,6 +102,13 @@ async def test_a_line_that_is_no_event_is_named(rows, checked, line):
     assert "line 4: it is no event of a record" in told
 
 
+def test_a_file_of_bytes_is_told_as_no_text(tmp_path, capsys):
+    file = tmp_path / "noise"
+    file.write_bytes(b"\x86\xff" * 50)
+    assert verify_file(str(file), as_json=False) == 1
+    assert capsys.readouterr().out == f"{file} is no text, and so no record; sayso audit export writes one\n"
+
+
 def test_a_file_that_cannot_be_read_is_a_slip(tmp_path):
     with pytest.raises(UsageError, match="No such file"):
         verify_file(str(tmp_path / "nothing"), as_json=False)

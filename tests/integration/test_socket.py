@@ -324,13 +324,6 @@ async def test_a_document_is_set_only_with_the_hash_of_the_one_that_was_read(sit
     assert answer["error"]["data"]["field"] == "baseHash"
 
 
-@pytest.mark.parametrize("method", ["session.elevated.set"])
-async def test_methods_of_later_versions_say_so(site, method):
-    answer = await (await site.operator()).call(method)
-    assert answer["error"]["code"] == -32004
-    assert "not available in this version" in answer["error"]["message"]
-
-
 async def test_events_come_to_a_subscriber_until_it_hangs_up(site):
     peer = await site.operator()
     assert (await peer.call("events.subscribe"))["result"] == {"subscribed": True}

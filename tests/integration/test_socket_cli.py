@@ -225,6 +225,16 @@ async def test_a_daemon_that_goes_away_is_status_69(site):
     _, err = await process.communicate()
     assert process.returncode == 69
     assert b"went away" in err
+    assert b"sayso wait 3f2b91c0 joins the question again, which stays open" in err
+
+
+async def test_a_daemon_that_goes_away_while_the_command_runs_tells_how_to_learn_its_end(site, until):
+    process = await site.start("exec", "--", "hold")
+    await until(lambda: site.desk.calls)
+    await asyncio.sleep(0.2)  # until the client has read that it runs
+    await site.ingress.close()
+    _, err = await process.communicate()
+    assert b"sayso wait 3f2b91c0 tells how the command ended" in err
 
 
 async def test_a_token_that_does_not_count_is_status_77(site):

@@ -13,17 +13,22 @@ from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.stores.sqlite import open_store
 from core.approvals.binding import reverify
 from core.approvals.permissions import Permissions
+from core.approvals.quorum import People
 from core.approvals.recovery import recover
+from core.approvals.rules import Rules
 from core.audit import verify
 from core.errors import BindingMismatch, RunError
 from core.model.plan import RunResult, RunStatus
 from core.model.request import State
 from tests.core_system import CONFIG, Noting, System
+from tests.lifecycle.reference import required
 
 PATIENCE_S = 3.0
 AGENTS = ("main", "other")
+PEOPLE = People.named({"Ann": ("cli:0", "web:operator"), "Bea": ("cli:1",), "Cem": ("cli:2",)})
 _WRITES = {
     "commit",
+    "commit_all",
     "append",
     "set_locked",
     "put_agent",
@@ -110,6 +115,8 @@ class Mortal:
         self.fused = Fused(self.store)
         resolver = FilesystemResolver()
         self.system = System(self.fused, self.clock, self.root, CONFIG, ("web",), resolver)
+        self.system.rules = Rules(PEOPLE)
+        self.system.required = lambda request: required(request.call.command.argv)
         self.runner = HeldRunner(self.orders)
         for place in self.system.runners:
             self.system.runners[place] = self.runner
@@ -168,6 +175,18 @@ class Mortal:
     async def states(self):
         """Read each request's state from the disk."""
         return {request.id: request.state.value for request in await self.store.in_states(*State)}
+
+    async def yeses(self):
+        """Read from the disk who has said yes to questions that several people must allow, and what."""
+        return {
+            request.id: {
+                given.reviewer.person: (given.answer.value, given.for_ms, given.max_uses)
+                for given in request.reviews
+                if given.answer.allows
+            }
+            for request in await self.store.in_states(*State)
+            if request.required > 1 and any(given.answer.allows for given in request.reviews)
+        }
 
     async def record(self):
         """Read the record, which must hold together."""

@@ -9,7 +9,10 @@ MINUTE = 60_000
 WINDOW = 2 * MINUTE
 LAST_MOMENT = 5_000
 FREE = ("git", "--version")
+BY_TWO = {"stat", "du"}  # what these would do, two different people must allow
+WHO = {"cli:0": "Ann", "web:operator": "Ann", "cli:1": "Bea", "cli:2": "Cem"}  # cli:9 is nobody's
 OPEN = {"waiting", "approved"}
+Yes = tuple[str, int | None, int | None]  # the answer, for how long, how often
 NOTHING = "nothing"  # the state of a request that is not kept
 
 # Each step that a single write may make; whatever else is seen is a fault.
@@ -31,6 +34,23 @@ def lawful(before: str, after: str) -> bool:
     return after in seen
 
 
+def required(command: tuple[str, ...]) -> int:
+    """Tell how many different people must say yes."""
+    return 2 if command[0] in BY_TWO else 1
+
+
+def narrowest(answers: list[Yes]) -> Yes:
+    """Give what all of them allow."""
+    kinds = {kind for kind, _, _ in answers}
+    if kinds == {"allow-always"}:
+        return "allow-always", None, None
+    if "allow-once" in kinds:
+        return "allow-once", None, None
+    times = [for_ms for _, for_ms, _ in answers if for_ms is not None]
+    uses = [most for _, _, most in answers if most is not None]
+    return "allow-for", min(times), min(uses, default=None)
+
+
 def way(before: str, after: str) -> list[str]:
     """List the states that a request has, one write after the other, from one state to another."""
     if before == after:
@@ -45,7 +65,10 @@ def way(before: str, after: str) -> list[str]:
 
 @dataclass
 class Asked:
-    """One request of the model; `askers` wait for it and start it once it is approved."""
+    """One request of the model; `askers` wait for it and start it once it is approved.
+
+    `yes` is the last yes of each person.
+    """
 
     agent: str
     command: tuple[str, ...]
@@ -53,6 +76,7 @@ class Asked:
     state: str
     deadline: int
     askers: int = 0
+    yes: dict[str, Yes] = field(default_factory=dict)
 
 
 @dataclass
@@ -127,29 +151,43 @@ class Reference:
             self.facts.permissions[permission].uses -= 1
         self.requests[request_id] = Asked(agent, command, kind, state, self.now + WINDOW, asker)
 
-    def answer(self, request_id: str, answer: str, for_ms: int = 0, uses: int | None = None) -> bool:
-        """Take a person's answer; False where it comes too late or may not be given."""
-        asked = self.requests[request_id]
-        allows = answer.startswith("allow")
+    def answer(self, request_id: str, who: str, yes: Yes) -> bool:
+        """Take an answer given by this id; False where it comes too late or may not be given."""
+        asked, (answer, _, _) = self.requests[request_id], yes
+        needed, person = required(asked.command), WHO.get(who)
         shut = self.facts.locked or asked.agent in self.facts.revoked
-        if asked.state != "waiting" or (allows and shut):
+        if asked.state != "waiting":
             return False
-        if not allows:
+        if not answer.startswith("allow"):
             asked.state = "denied"
             if answer == "deny-always":
                 self.facts.denied.add((asked.agent, asked.command))
             return True
+        if shut or (needed > 1 and person is None):
+            return False
+        if needed > 1:
+            asked.yes[str(person)] = yes
+            yes = narrowest(list(asked.yes.values()))
+        if needed == 1 or len(asked.yes) >= needed:
+            self._allow(request_id, yes)
+        return True
+
+    def _allow(self, request_id: str, yes: Yes) -> None:
+        asked, (answer, for_ms, uses) = self.requests[request_id], yes
         asked.state = "approved"
         asked.deadline = max(asked.deadline, self.now + LAST_MOMENT)
         if answer == "allow-always":
             self.facts.learned.add((asked.agent, asked.command[0]))
-        if answer == "allow-for":
+        if for_ms is not None:
             self.facts.permissions[request_id] = Permission(
                 asked.agent, asked.command, self.now + for_ms, uses
             )
         if asked.kind == "run" and asked.askers:
             self.start(request_id)
-        return True
+
+    def yeses(self) -> dict[str, dict[str, Yes]]:
+        """Give who has said yes to questions that several people must allow, and what."""
+        return {request_id: dict(asked.yes) for request_id, asked in self.requests.items() if asked.yes}
 
     def start(self, request_id: str) -> None:
         """Start what is approved, unless it is denied by now."""

@@ -15,17 +15,17 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from core.model.principal import Reviewer
 from core.model.request import Answer, Review
 from core.model.session import SessionKey
 from tests.conftest import ManualClock
 from tests.core_system import ALICE, exec_call
 from tests.lifecycle.mortal import AGENTS, PATIENCE_S, Mortal
-from tests.lifecycle.reference import FREE, MINUTE, NOTHING, Reference, lawful, way
+from tests.lifecycle.reference import FREE, MINUTE, NOTHING, WHO, Reference, lawful, required, way
 
 EXAMPLES = int(os.environ.get("SAYSO_MODEL_EXAMPLES", "25"))
 COMMANDS = (("ls", "-l"), ("ls", "-a"), ("stat", "a"), ("du", "b"), FREE)
 LASTS = {
-    "waiting": "approval.requested",
     "running": "run.started",
     "finished": "run.finished",
     "failed": "run.failed",
@@ -34,6 +34,7 @@ LASTS = {
     "withdrawn": "approval.withdrawn",
 }
 LASTS_OF_SEVERAL = {
+    "waiting": {"approval.requested", "approval.reviewed"},
     "approved": {"approval.approved", "request.allowed"},
     "denied": {"approval.denied", "request.denied", "run.refused"},
 }
@@ -170,20 +171,22 @@ class Lifecycle(RuleBasedStateMachine):
         answer=st.sampled_from(["allow-once", "allow-once", *(answer.value for answer in Answer)]),
         minutes=st.sampled_from([1, 3, 10]),
         uses=st.sampled_from([None, 1, 2]),
+        who=st.sampled_from(["cli:0", "cli:0", "web:operator", "cli:1", "cli:1", "cli:2", "cli:9"]),
     )
-    def answer(self, pick, answer, minutes, uses):
+    def answer(self, pick, answer, minutes, uses, who):
         request_id, _ = self.one(pick, lambda asked: asked.state == "waiting")
-        terms = {"for_ms": minutes * MINUTE, "max_uses": uses} if answer == "allow-for" else {}
+        terms = (minutes * MINUTE, uses) if answer == "allow-for" else (None, None)
 
         async def act():
-            review = Review(request_id, Answer(answer), ALICE, **terms)
-            if (taken := await self.mortal.system.console.resolve(review))["accepted"]:
-                assert request_id not in self.accepted, "two answers were accepted"
+            review = Review(request_id, Answer(answer), Reviewer(*who.split(":"), "somebody"), None, *terms)
+            taken = await self.mortal.system.console.resolve(review)
+            if taken["accepted"] and taken["state"] != "waiting":
+                assert request_id not in self.accepted, "two answers were the last"
                 self.accepted[request_id] = answer
             return taken["accepted"]
 
         def follow(model, taken):
-            told = model.answer(request_id, answer, minutes * MINUTE, uses)
+            told = model.answer(request_id, who, (answer, *terms))
             assert taken in (None, told), f"accepted: {taken}, and the model says {told}"
 
         self.do(act, follow)
@@ -324,6 +327,7 @@ class Lifecycle(RuleBasedStateMachine):
         revoked = {record.id for record in await self.mortal.store.agents() if record.revoked_at is not None}
         happened = on_disk != before.states() or locked != before.facts.locked
         happened = happened or revoked != before.facts.revoked or not self._same_permissions(before, after)
+        happened = happened or await self.mortal.yeses() != before.yeses()
         self.model = after if happened else before
         self.model.now = self.clock.now()
         self.model.facts.locked, self.model.facts.revoked = locked, revoked
@@ -361,6 +365,7 @@ class Lifecycle(RuleBasedStateMachine):
             return
         kept = await self.mortal.states()
         assert kept == self.model.states()
+        assert await self.mortal.yeses() == self.model.yeses()
         events = await self.mortal.record()
         stories = defaultdict(list)
         for event in events:
@@ -368,6 +373,7 @@ class Lifecycle(RuleBasedStateMachine):
                 stories[event.request_id].append(event)
         for request_id, state in kept.items():
             self._check_story(request_id, state, [event.kind for event in stories[request_id]])
+            self._check_quorum(request_id, stories[request_id])
         await self._check_standing()
         await self._check_askers(kept)
 
@@ -377,7 +383,8 @@ class Lifecycle(RuleBasedStateMachine):
         assert kinds[0] == "request.created"
         assert kinds[-1] in LASTS_OF_SEVERAL.get(state, {LASTS.get(state)}), (state, kinds)
         counts = Counter(kinds)
-        assert max(counts.values()) == 1, f"{request_id} did something twice: {kinds}"
+        once = {kind: count for kind, count in counts.items() if kind != "approval.reviewed"}
+        assert max(once.values()) == 1, f"{request_id} did something twice: {kinds}"
         ran = self.mortal.orders.count(request_id)
         assert ran <= counts["run.started"] <= 1, f"{request_id} ran {ran} times: {kinds}"
         if counts["run.started"]:
@@ -388,6 +395,17 @@ class Lifecycle(RuleBasedStateMachine):
         if state == "running":
             assert asked.agent not in self.model.facts.revoked
             assert not self.model.facts.locked
+
+    def _check_quorum(self, request_id, events):
+        """Told by the record: nothing is allowed before as many different people as are needed said yes."""
+        yes = set()
+        for event in events:
+            if event.kind in {"approval.reviewed", "approval.approved"}:
+                yes.add(WHO.get(event.actor.removeprefix("person:"), "nobody"))
+            if event.kind == "approval.approved":
+                assert len(yes) >= required(self.model.requests[request_id].command), f"only {yes}"
+            if event.kind == "approval.reviewed":
+                assert required(self.model.requests[request_id].command) > len(yes), "one yes too many"
 
     async def _check_standing(self):
         now = self.clock.now()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -23,9 +24,13 @@ LEARNED_FROM = "mark3"
 
 @dataclass
 class Notes:
-    """What the daemon promised, as those noted who heard it: `answers` and `outcomes` by request."""
+    """What the daemon promised, as those noted who heard it.
+
+    `answers` that settled a request by themselves, `given` ones as (request, uid, answer), and `outcomes`.
+    """
 
     answers: dict[str, str] = field(default_factory=dict)
+    given: set[tuple[str, int, str]] = field(default_factory=set)
     outcomes: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
@@ -57,11 +62,11 @@ class World:
     heard: Callable[[], None]
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def connected(self, name: str, role: str) -> Peer:
+    async def connected(self, name: str, role: str, uid: int | None = None) -> Peer:
         """Connect, and try again as long as nobody answers."""
         while True:
             try:
-                return await Peer.connect(self.site.socket, self.site.token(name), role, self.heard)
+                return await Peer.connect(self.site.socket, self.site.token(name), role, self.heard, uid)
             except (Gone, OSError):
                 await asyncio.sleep(0.02)
 
@@ -174,14 +179,16 @@ class Shell:
 class Reviewer:
     """Answers what waits; now and then ends a run, or locks everything for a moment."""
 
-    def __init__(self, world: World, rng: random.Random) -> None:
+    def __init__(self, world: World, uid: int, rng: random.Random) -> None:
         self._world = world
+        self._uid = uid
         self._rng = rng
 
     async def work(self) -> None:
         """Answer until cancelled."""
         while True:
-            peer = await self._world.connected("operator", "operator")
+            own = None if self._uid == os.geteuid() else self._uid
+            peer = await self._world.connected("operator", "operator", own)
             try:
                 await peer.call("lock.set", locked=False)
                 while True:
@@ -218,6 +225,8 @@ class Reviewer:
             self._world.notes.contradictions.append(f"{row['id']}: {answer} was an error: {error}")
             return
         if reviewed["accepted"]:
+            self._world.notes.given.add((row["id"], self._uid, answer))
+        if reviewed["accepted"] and self._world.site.required == 1:
             self._world.notes.accepted(row["id"], answer)
 
     async def _cancel(self, peer: Peer) -> None:

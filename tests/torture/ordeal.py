@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tests.torture.actors import Agent, Notes, Reviewer, Shell, World
-from tests.torture.site import Site
+from tests.torture.site import PEOPLE, Site
 from tests.torture.verdict import Findings, examine
 
 AGENTS = ("main", "second", "third")
@@ -36,7 +37,7 @@ class Ordeal:
     async def run(self) -> Findings:
         """Kill, restart, and at last let everything come to its end; faults end it early."""
         await self._settle_in()
-        reviewers = [asyncio.create_task(self._reviewer().work(), name="reviewer") for _ in range(2)]
+        reviewers = [asyncio.create_task(work, name="reviewer") for work in self._reviewers()]
         askers = [asyncio.create_task(work, name="asker") for work in self._askers()]
         try:
             for number in range(1, self._kills + 1):
@@ -100,7 +101,7 @@ class Ordeal:
         found = await examine(self._site, self.notes, at_the_end=False)
         seen = found.seen
         self._say(
-            f"{number:4} kills: {seen['requests']} requests, {len(self.notes.answers)} answers accepted, "
+            f"{number:4} kills: {seen['requests']} requests, {len(self.notes.given)} answers accepted, "
             f"{seen['marks']} runs left a mark, {seen['ended interrupted']} cut off, "
             f"{seen['events']} events, {len(found.faults)} faults"
         )
@@ -138,8 +139,9 @@ class Ordeal:
         agents = [Agent(self._world, name, number, self._own()) for name in AGENTS for number in (1, 2)]
         return [*(agent.work() for agent in agents), Shell(self._world, self._own()).work()]
 
-    def _reviewer(self) -> Reviewer:
-        return Reviewer(self._world, self._own())
+    def _reviewers(self) -> list[Coroutine[Any, Any, None]]:
+        uids = list(PEOPLE) if self._site.required > 1 else [os.geteuid()]
+        return [Reviewer(self._world, uid, self._own()).work() for uid in uids for _ in range(2)]
 
     def _own(self) -> random.Random:
         return random.Random(self._rng.random())  # noqa: S311 - repeatable, not secret

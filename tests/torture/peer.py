@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import json
-from collections.abc import Callable
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 Told = Callable[[str, dict[str, Any]], None]
 LONGEST_LINE = 2**24
 PATIENCE_S = 60.0
+_SETRESUID = {"x86_64": 117, "aarch64": 147}
 
 
 class Gone(Exception):  # noqa: N818 - reads as what it is
@@ -19,6 +24,28 @@ class Gone(Exception):  # noqa: N818 - reads as what it is
 
 class Refused(Exception):  # noqa: N818 - as above
     """The daemon answered with an error."""
+
+
+@contextmanager
+def _as_user(uid: int | None) -> Iterator[None]:
+    """Be somebody else for the kernel's answer to "who connects?", and still root for the files' modes."""
+    if uid is None:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    mine, number = os.geteuid(), _SETRESUID[os.uname().machine]
+
+    def become(effective: int) -> None:
+        # The library's own call would change all threads, and others are opening files.
+        if libc.syscall(number, -1, effective, -1) != 0:
+            raise OSError(ctypes.get_errno(), "setresuid")
+
+    become(uid)
+    try:
+        libc.setfsuid(mine)
+        yield
+    finally:
+        become(mine)
 
 
 class Peer:
@@ -31,11 +58,17 @@ class Peer:
         self._last = 0
 
     @classmethod
-    async def connect(cls, socket: Path, token: str, role: str, heard: Callable[[], None]) -> Peer:
-        """Connect and say hello; raises Gone where no daemon answers."""
+    async def connect(
+        cls, path: Path, token: str, role: str, heard: Callable[[], None], uid: int | None = None
+    ) -> Peer:
+        """Connect, as this user, and say hello; raises Gone where no daemon answers."""
+        sock = socket.socket(socket.AF_UNIX)
         try:
-            reader, writer = await asyncio.open_unix_connection(socket, limit=LONGEST_LINE)
+            with _as_user(uid):
+                sock.connect(str(path))
+            reader, writer = await asyncio.open_unix_connection(sock=sock, limit=LONGEST_LINE)
         except OSError as error:
+            sock.close()
             raise Gone(str(error)) from None
         peer = cls(reader, writer, heard)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import pwd
 import shutil
@@ -18,6 +19,8 @@ SAYSO = Path(sys.executable).parent / "sayso"
 EXAMPLE = Path(__file__).parents[2] / "config.example.yaml"
 NURSERY = Path(__file__).with_name("nursery.py")
 TIMEOUT_MS = 4_000
+# Who answers, by the uid that the kernel tells the daemon. Only root can connect as several of them.
+PEOPLE = {os.geteuid(): "ann", **({60_001: "bea", 60_002: "cem"} if os.geteuid() == 0 else {})}
 MARKERS = (
     "mark0",
     "mark1",
@@ -29,7 +32,8 @@ MARKERS = (
 _MARKER = '#!/bin/sh\necho "$1" >> marks\n{slow}'
 _OVERLAY = """
 sandboxing: {{workspaceRoot: {root}/workspaces}}
-approvals: {{exec: {{timeout: {timeout}, maxOpen: 1000, maxPerMinute: 10000}}}}
+people: {people}
+approvals: {{exec: {{timeout: {timeout}, maxOpen: 1000, maxPerMinute: 10000, required: {required}}}}}
 agents:
   second: {{workspace: {work}}}
   third: {{workspace: {work}}}
@@ -40,8 +44,9 @@ agents:
 class Site:
     """Starts the daemon, kills it, and reads what the runs left."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, required: int = 1) -> None:
         self.root = root
+        self.required = required
         self.home = root / "home"
         self.work = root / "work"
         self.log = root / "daemon.log"
@@ -149,7 +154,11 @@ class Site:
 
     def _furnish(self) -> None:
         self.work.mkdir(mode=0o755)
-        self.overlay.write_text(_OVERLAY.format(root=self.root, work=self.work, timeout=TIMEOUT_MS))
+        people = json.dumps({person: [f"cli:{uid}"] for uid, person in PEOPLE.items()})
+        places = {"root": self.root, "work": self.work}
+        self.overlay.write_text(
+            _OVERLAY.format(**places, timeout=TIMEOUT_MS, required=self.required, people=people)
+        )
         for name in MARKERS:
             script = self.work / name
             script.write_text(_MARKER.format(slow="sleep 0.2\n" if name in ("mark1", "free") else ""))
@@ -160,11 +169,11 @@ class Site:
 
 
 @contextmanager
-def site(base: str) -> Iterator[Site]:
+def site(base: str, required: int = 1) -> Iterator[Site]:
     """Make a place that the sandbox's account can pass through."""
     root = Path(tempfile.mkdtemp(prefix="sayso-torture-", dir=base))
     root.chmod(0o711)
     try:
-        yield Site(root)
+        yield Site(root, required)
     finally:
         shutil.rmtree(root, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 
@@ -13,6 +14,7 @@ from tests.torture.site import site
 from tests.torture.verdict import examine
 
 KILLS = 30
+KILLS_OF_SEVERAL = 20
 SEEDS = random.SystemRandom()
 
 
@@ -35,6 +37,22 @@ async def test_thirty_kills_under_load_lose_double_and_let_through_nothing(place
     assert not found.faults, f"seed {seed}\n{found.told()}\n{ordeal.log()}"
     assert ordeal.notes.answers
     assert found.seen["marks"] > 0
+
+
+@pytest.mark.daemon
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can answer as several people")
+async def test_twenty_kills_under_load_start_nothing_that_fewer_than_two_people_allowed():
+    seed = SEEDS.randrange(2**32)
+    with site("/var/tmp", required=2) as place:
+        ordeal, found = await tortured(place, KILLS_OF_SEVERAL, seed)
+        assert not found.faults, f"seed {seed}\n{found.told()}\n{ordeal.log()}"
+        assert found.seen["agreed by several"] > 0
+        assert found.seen["vetoed"] > 0
+        # The judge is tried itself: asked for three, it finds every start that two allowed.
+        place.required = 3
+        words = (await examine(place, ordeal.notes, at_the_end=True)).told()
+    assert "and 3 people must agree" in words
 
 
 @pytest.mark.daemon

@@ -11,7 +11,7 @@ from adapters.stores.sqlite import open_store
 from core.audit import verify
 from core.model.request import AuditEvent, Request, State
 from tests.torture.actors import LEARNED_FROM, Notes
-from tests.torture.site import Site
+from tests.torture.site import PEOPLE, Site
 
 # What may follow what, by the events of one request; written down apart from the code that is tried here.
 _SETTLED = ("approval.approved", "approval.denied", "approval.expired", "approval.withdrawn")
@@ -44,6 +44,7 @@ _OPEN = {
     "run.started": State.RUNNING,
 }
 _STARTS_OR_YES = {"approval.requested", "approval.approved", "request.allowed", "run.started"}
+_GIVEN = ("approval.reviewed", "approval.approved", "approval.denied")
 _ANSWER_STATES = {"allow": "approval.approved", "deny": "approval.denied"}
 
 
@@ -88,6 +89,7 @@ async def examine(site: Site, notes: Notes, *, at_the_end: bool) -> Findings:
     findings.seen["requests"] = len(requests)
     _told_right(findings, requests.values())
     _kept(findings, requests, notes)
+    _agreed(findings, requests.values(), site.required)
     _authorised(findings, requests, events)
     _ran_as_started(findings, requests.values(), site.marks())
     if at_the_end:
@@ -119,12 +121,36 @@ def _kept(findings: Findings, requests: dict[str, Request], notes: Notes) -> Non
         given = [event.data["answer"] for event in findings.stories.get(request_id, ()) if event.kind == kind]
         if given != [answer]:
             findings.fault(request_id, f"{answer} was accepted, kept is {given}")
+    for request_id, uid, answer in notes.given:
+        if (f"person:cli:{uid}", answer) not in _answers(findings.stories.get(request_id, ())):
+            findings.fault(request_id, f"{answer} of uid {uid} was taken and is not kept")
     for request_id, status in notes.outcomes.items():
         request = requests.get(request_id)
         if request is not None and request.state != status:
             findings.fault(request_id, f"was told as {status} and is {request.state}")
     for words in notes.contradictions:
         findings.fault(words.partition(":")[0], words)
+
+
+def _answers(story: Iterable[AuditEvent]) -> list[tuple[str, str]]:
+    """List who answered what, in order."""
+    return [(event.actor, event.data["answer"]) for event in story if event.kind in _GIVEN and event.data]
+
+
+def _agreed(findings: Findings, requests: Iterable[Request], required: int) -> None:
+    """Nothing is allowed, and so nothing starts, before as many different people said yes as must."""
+    people = {f"person:cli:{uid}": person for uid, person in PEOPLE.items()}
+    for request in requests:
+        yes: set[str] = set()
+        for event in findings.stories[request.id]:
+            if event.kind in ("approval.reviewed", "approval.approved"):
+                yes.add(people.get(event.actor, "nobody"))
+            if event.kind == "approval.reviewed" and len(yes) >= required:
+                findings.fault(request.id, f"{len(yes)} people agreed and it still waited")
+            if event.kind == "approval.approved" and len(yes) < required:
+                findings.fault(request.id, f"was allowed by {sorted(yes)}, and {required} people must agree")
+        findings.seen["agreed by several"] += len(yes) > 1 and request.started_at is not None
+        findings.seen["vetoed"] += bool(yes) and request.state is State.DENIED
 
 
 def _authorised(findings: Findings, requests: dict[str, Request], events: list[AuditEvent]) -> None:
@@ -141,9 +167,10 @@ def _authorised(findings: Findings, requests: dict[str, Request], events: list[A
             findings.fault(request.id, f"{event.kind} while everything was locked")
         data = event.data or {}
         if event.kind == "approval.approved":
-            if data["answer"] == "allow-for":
+            allowed = data.get("decision", data["answer"])  # what several people said comes to the narrowest
+            if allowed == "allow-for":
                 permissions[request.id] = (data["until"], data["maxUses"])
-            if data["answer"] == "allow-always":
+            if allowed == "allow-always":
                 learned.add(request.call.agent)
         elif event.kind == "request.allowed":
             _allowed(findings, request, event, learned, permissions)

@@ -21,7 +21,7 @@ from core.shell.parse import parse, parse_by_grammar
 from core.shell.scan import Refused
 
 NEEDS_GRAMMAR = "find . -name '*.py' -exec wc -l {} \\; | sort $X"
-SLOW = "echo " + "$X" * 30_000  # keeps the grammar busy for some hundred milliseconds
+SLOW = "echo " + "$XXXXXXXXXXXX " * 4000  # keeps the grammar busy for a tenth of a second or longer
 PATIENT_S = 20.0
 
 
@@ -34,7 +34,7 @@ def pool():
 @pytest.fixture
 def strict():
     """A pool of one worker with so little patience that a big line is too slow."""
-    with ParserPool(workers=1, deadline_s=0.15) as opened:
+    with ParserPool(workers=1, deadline_s=0.04) as opened:
         yield opened
 
 

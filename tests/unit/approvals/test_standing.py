@@ -13,7 +13,7 @@ from core.model.principal import Reviewer
 from core.model.standing import DenyRule, StandingPermission
 
 ANN = Reviewer("telegram", "5", "Ann")
-PERMISSION = StandingPermission("1a2b3c4d-0", "main", "agent:main:main", "b" * 64, "ls", ANN, 0, 1_000)
+PERMISSION = StandingPermission("1a2b3c4d-0", "main", "agent:main:main", "b" * 64, "ls", (ANN,), 0, 1_000)
 RULE = DenyRule("5e6f7a8b-0", "main", "/usr/bin/rm -rf build", ANN, 0, "keep it")
 
 decisions = st.builds(

@@ -148,3 +148,11 @@ def test_a_page_that_others_could_open_as_somebody_is_told_at_load(read):
 
 def test_a_page_login_that_is_not_there_is_told_at_load(read):
     assert any("names nobody: the page is web:operator" in w for w in read(people={"A": ["web:a"]}).warnings)
+
+
+@pytest.mark.parametrize("value", ["5s", "0h", "forever", "30"])
+def test_a_retention_that_is_no_time_is_told_how_to_write_one(read, value):
+    with pytest.raises(ConfigError) as refused:
+        read(approvals={"retention": value})
+    assert "approvals.retention" in str(refused.value)
+    assert "must be a number of hours or days, such as 12h or 30d" in str(refused.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.ingress.jsonrpc import (
     DEPTH_LIMIT,
+    VALUES_LIMIT,
     Code,
     LineReader,
     RpcError,
@@ -18,6 +20,7 @@ from adapters.ingress.jsonrpc import (
     encode_error,
     encode_notification,
     encode_result,
+    is_large,
 )
 
 GOOD = {"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"a": 1}}
@@ -54,7 +57,10 @@ def test_params_may_be_left_out_and_ids_may_be_text():
         (b'{"\\udfff": 1}', "surrogate"),
         (b"[" * (DEPTH_LIMIT + 1) + b"]" * (DEPTH_LIMIT + 1), "deeper than 64"),
         (b"[" * 500_000, "acceptable JSON"),
-        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "deeper than 64"),
+        (b'{"a":' * 1_000 + b"1" + b"}" * 1_000, "deeper than 64"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "more than 5000 values"),
+        (b"[" + b"1," * 400_000 + b"1]", "more than 5000 values"),
+        (b'["' + b'\\"' * 400_000, "acceptable JSON"),
         (b"9" * 10_000, "acceptable JSON"),
     ],
 )
@@ -148,3 +154,29 @@ def test_lines_do_not_depend_on_how_the_bytes_arrive(lines, size):
 def test_no_bytes_make_the_codec_fail_otherwise(line):
     with contextlib.suppress(RpcError):
         decode(line)
+
+
+def test_a_key_given_twice_among_very_many_is_named_at_once():
+    members = ",".join(f'"k{number}":1' for number in range(60_000))
+    began = time.thread_time()
+    with pytest.raises(RpcError, match="the key 'k59999' is given twice"):
+        decode(f'{{{members},"k59999":2}}'.encode(), most_values=100_000)
+    assert time.thread_time() - began < 2  # each key compared with all before it took minutes
+
+
+@pytest.mark.parametrize(
+    "text", ['"' + "a," * 90_000 + '"', '"' + '\\"[,{' * 40_000 + '"', json.dumps(list(range(4_990)))]
+)
+def test_signs_inside_a_long_string_are_no_values(text):
+    line = f'{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{text}}}}}'.encode()
+    assert is_large(line)
+    assert decode(line).params["a"] == json.loads(text)
+
+
+def test_one_value_more_than_a_line_may_hold_is_refused_and_the_operator_may_send_it():
+    line = json.dumps(
+        {"jsonrpc": "2.0", "id": 1, "method": "m", "params": {"a": [1] * VALUES_LIMIT}}
+    ).encode()
+    with pytest.raises(RpcError, match="more than 5000 values; send less at once"):
+        decode(line)
+    assert len(decode(line, most_values=VALUES_LIMIT + 10).params["a"]) == VALUES_LIMIT

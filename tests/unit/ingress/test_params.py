@@ -141,3 +141,21 @@ def test_a_tool_call_tells_where_its_relative_paths_start():
 def test_a_working_directory_is_an_absolute_path(cwd):
     for model in (p.ToolCheck, p.ApprovalRequest):
         assert refusal(model, tool="read", cwd=cwd).field == "cwd"
+
+
+@pytest.mark.parametrize(
+    ("env", "told"),
+    [
+        ({f"V{n}": "" for n in range(1001)}, "1000"),
+        ({"V": "v" * 131_072}, "131073 characters and may have 131072"),
+    ],
+)
+def test_an_environment_that_no_program_is_given_is_refused(env, told):
+    error = refusal(p.ExecRun, argv=["rg"], env=env)
+    assert error.field == "env"
+    assert told in error.message
+
+
+def test_an_environment_as_large_as_it_may_be_is_taken():
+    env = {f"V{n:03}": "x" * 120 for n in range(1000)}
+    assert len(p.read(p.ExecRun, {"argv": ["rg"], "env": env}).env) == 1000

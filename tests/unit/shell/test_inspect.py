@@ -190,13 +190,13 @@ def test_assignments_reach_every_command_behind_a_wrapper() -> None:
     [
         ("rg 'a b'", ("/usr/bin/rg", "a b")),
         (("rg", "$(id)", ""), ("/usr/bin/rg", "$(id)", "")),
-        ("rg *", ("/bin/bash", "--noprofile", "--norc", "-c", "/usr/bin/rg *")),
-        ("rg x &", ("/bin/bash", "--noprofile", "--norc", "-c", "/usr/bin/rg x &")),
-        ("A=1 rg", ("/bin/bash", "--noprofile", "--norc", "-c", "A=1 /usr/bin/rg")),
-        ("rg 2>&1", ("/bin/bash", "--noprofile", "--norc", "-c", "/usr/bin/rg 2>&1")),
-        ("echo a", ("/bin/bash", "--noprofile", "--norc", "-c", "echo a")),
-        ("env rg", ("/bin/bash", "--noprofile", "--norc", "-c", "/usr/bin/env /usr/bin/rg")),
-        ("echo $(id)", ("/bin/bash", "--noprofile", "--norc", "-c", "echo $(id)")),
+        ("rg *", ("/bin/bash", "--noprofile", "--norc", "-p", "-c", "/usr/bin/rg *")),
+        ("rg x &", ("/bin/bash", "--noprofile", "--norc", "-p", "-c", "/usr/bin/rg x &")),
+        ("A=1 rg", ("/bin/bash", "--noprofile", "--norc", "-p", "-c", "A=1 /usr/bin/rg")),
+        ("rg 2>&1", ("/bin/bash", "--noprofile", "--norc", "-p", "-c", "/usr/bin/rg 2>&1")),
+        ("echo a", ("/bin/bash", "--noprofile", "--norc", "-p", "-c", "echo a")),
+        ("env rg", ("/bin/bash", "--noprofile", "--norc", "-p", "-c", "/usr/bin/env /usr/bin/rg")),
+        ("echo $(id)", ("/bin/bash", "--noprofile", "--norc", "-p", "-c", "echo $(id)")),
     ],
 )
 def test_what_a_runner_executes(command: str | tuple[str, ...], argv: tuple[str, ...]) -> None:

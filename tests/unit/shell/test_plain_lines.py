@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.shell.builtins import BUILTINS, RESERVED
-from core.shell.parse import parse, parse_by_grammar, parse_plain
+from core.shell.parse import _confirm, parse, parse_by_grammar, parse_plain
 from core.shell.plain import MAX_PLAIN, plain_tokens
 from core.shell.scan import Refused, scan
 
@@ -142,7 +142,18 @@ def test_reserved_words_are_refused_without_the_grammar():
             parse(f"{word} a b")
 
 
-def test_the_grammar_must_find_all_of_a_line_and_not_only_its_beginning():
+@pytest.mark.parametrize(
+    ("line", "scanned"),
+    [("a; b", "a"), ("a", "a; b"), ("a 'b c'", "a b c"), ("a b", "a=b"), ("a\nb c", "a\nb")],
+)
+def test_the_grammar_must_find_what_the_scanner_found_no_more_and_no_less(line, scanned):
+    _confirm(line, scan(line))
     with pytest.raises(Refused) as found:
-        parse_by_grammar("a \\; { }")
+        _confirm(line, scan(scanned))
+    assert found.value.refusal.construct == "ambiguous"
+
+
+def test_what_the_grammar_does_not_know_is_refused():
+    with pytest.raises(Refused) as found:
+        _confirm("a (b", scan("a b"))
     assert found.value.refusal.construct == "syntax"
