@@ -142,9 +142,7 @@ async def assemble(
     )
     switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
-    if page is not None:
-        page.show_troubles(people.health.troubles)
-
+    _furnish(page, people, levels)
     await _recover(store, ledger, people.approvals, clock)
     for channel in channels:
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
@@ -201,6 +199,13 @@ async def _levels(config: Callable[[], Config], store: Store, clock: Clock, peop
     elevator.on_end.append(people.approvals.end_session)
     console = SessionConsole(elevator, elevations, store, clock, registry.place)
     return Levels(elevations, console, Directives(elevator, store, clock, registry.place, people.herald.hear))
+
+
+def _furnish(page: WebChannel | None, people: People, levels: Levels) -> None:
+    """Hand the page what it shows beside questions."""
+    if page is not None:
+        page.show_troubles(people.health.troubles)
+        page.show_sessions(levels.console)
 
 
 async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: Store, clock: Clock) -> None:
