@@ -56,6 +56,8 @@ class FilesystemResolver:
         if self._reading is not None and self._reading.over:
             return NOT_LOOKED_AT
         try:
+            if not os.access(path, os.F_OK):  # a miss costs no exception
+                return None
             _, real, status, trusted = _resolved(path)
             return self._identity(real, status, trusted=trusted) if stat.S_ISREG(status.st_mode) else None
         except (OSError, ValueError):
