@@ -110,8 +110,7 @@ def _paths(segment: Segment) -> Iterator[str]:
         for text in _named(word.value) if word.literal and word.value else ():
             for place in _at(segment, text):
                 yield place
-                if not place.endswith(endings):
-                    yield from (f"{place}{end}" for end in endings)
+                yield from (f"{place}{end}" for end in endings)
     if module := _module(segment):
         yield from _module_files(segment, module)
 

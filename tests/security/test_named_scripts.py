@@ -58,6 +58,7 @@ FOUND = [
     ("python3 pkg", "pkg/__main__.py"),
     ("node pkg", "pkg/package.json"),
     ("node .", "index.js"),
+    ("node a.js", "a.js.js"),
 ]
 
 
