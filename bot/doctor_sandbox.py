@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from adapters.runners.accounts import Account, running_account
 from adapters.runners.bubblewrap import BubblewrapRunner
@@ -65,6 +65,9 @@ class _Silence:
 
 class _NoPrograms:
     """Attempts are bound to no program: nobody approved them, and nothing can change in between."""
+
+    def for_one_command(self) -> Self:
+        return self
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         del name, path, cwd

@@ -144,9 +144,7 @@ async def assemble(
         stack.push_async_callback(part.close)
     switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
-    if page is not None:
-        page.show_troubles(people.health.troubles)
-
+    _furnish(page, people, levels)
     await _recover(store, ledger, people.approvals, clock)
     for channel in channels:
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
@@ -214,6 +212,13 @@ async def _levels(
         stack.push_async_callback(part.close)
     console = SessionConsole(elevator, elevations, store, clock, registry.place)
     return Levels(elevations, console, Directives(elevator, store, clock, registry.place, people.herald.hear))
+
+
+def _furnish(page: WebChannel | None, people: People, levels: Levels) -> None:
+    """Hand the page what it shows beside questions."""
+    if page is not None:
+        page.show_troubles(people.health.troubles)
+        page.show_sessions(levels.console)
 
 
 async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: Store, clock: Clock) -> None:

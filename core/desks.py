@@ -226,6 +226,13 @@ class SessionDesk(Protocol):
         """
         ...
 
+    def elevated(self) -> list[dict[str, Any]]:
+        """List the sessions for which somebody has set more than off, as above; from memory alone.
+
+        Their chats and times of asking are left out.
+        """
+        ...
+
     async def elevate(
         self, session: str, level: str, for_ms: int | None, reason: str | None, reviewer: Reviewer
     ) -> dict[str, Any]:

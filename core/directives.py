@@ -29,6 +29,7 @@ EVERYBODY = Sender("any", "any")
 
 NOT_YOURS = Reply("You are not among the people who may elevate here, so nothing was changed.")
 TOO_LATE = Reply("This choice is no longer open; type the command once more.")
+NOT_YOUR_CHOICE = Reply("This choice is for the one who typed the command.", still_open=True)
 NO_SESSION = (
     "No session belongs to this chat. Name one, as in /elevated on agent:main:main, or bind one to this "
     "chat: /sayso bind agent:main:main. On the machine, sayso sessions lists them."
@@ -90,7 +91,7 @@ class Directives:
             return TOO_LATE
         typist = pending.typed.sender
         if (press.sender.channel, press.sender.id) != (typist.channel, typist.id):
-            return Reply("This choice is for the one who typed the command.")
+            return NOT_YOUR_CHOICE
         self._pending = OrderedDict(
             (token, other) for token, other in self._pending.items() if other.group != pending.group
         )

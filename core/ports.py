@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 from core.model.card import Card
 from core.model.chat import Press, Reply, Typed
@@ -49,12 +49,19 @@ class Clock(Protocol):
 class Resolver(Protocol):
     """Looks at files, so that deciding need not."""
 
+    def for_one_command(self) -> Self:
+        """Return one that reads no more, and no longer, than a single command is worth."""
+        ...
+
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         """Find a program as execvp would: a bare name on `path`, a name with a slash relative to `cwd`."""
         ...
 
     def file(self, path: str) -> FileIdentity | None:
-        """Tell a regular file from every other, by its content too where others can write it."""
+        """Tell a regular file from every other, by its content too where others can write it.
+
+        NOT_LOOKED_AT once there is no time left for it.
+        """
         ...
 
     def real_directory(self, path: str) -> str | None:

@@ -49,6 +49,11 @@ class SessionConsole:
         known += [KnownSession(key, 0, 0) for key in others if key not in seen]
         return [self._row(session, bindings) for session in known]
 
+    def elevated(self) -> list[dict[str, Any]]:
+        """List the sessions for which somebody has set more than off, oldest first; from memory alone."""
+        rows = [self._row(KnownSession(kept.session, 0, 0), ()) for kept in self._elevations.all()]
+        return [row for row in rows if row["elevated"] != Level.OFF]
+
     async def elevate(
         self, session: str, level: str, for_ms: int | None, reason: str | None, reviewer: Reviewer
     ) -> dict[str, Any]:

@@ -20,6 +20,7 @@ pytest_plugins = (
     "tests.channel_desk",
     "tests.core_system",
     "tests.permission_desk",
+    "tests.session_desk",
     "tests.platforms.telegram.plugin",
 )
 

@@ -25,6 +25,7 @@ class World:
 
     missing: set[str] = field(default_factory=lambda: {"nonesuch"})
     links: dict[str, str] = field(default_factory=lambda: {"/usr/bin/python3": "/usr/bin/python3.11"})
+    scripts: set[str] = field(default_factory=lambda: {"/usr/bin/zgrep"})
     files: set[str] = field(default_factory=lambda: {"/srv/run.sh", "/srv/tools/rg", "/tmp/cut"})
     directories: set[str] = field(default_factory=lambda: {"/", "/srv", "/srv/tools", "/tmp", STATE})
 
@@ -40,7 +41,7 @@ class World:
             return None
         real = self.links.get(place, place)
         identity = FileIdentity(1, 1, 1, 1, 1, None if system else "a" * 64)
-        return Executable(name, place, real, identity, trusted=system)
+        return Executable(name, place, real, identity, trusted=system, script=place in self.scripts)
 
     def real_directory(self, path: str) -> str | None:
         return path if path in self.directories else None

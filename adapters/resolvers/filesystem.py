@@ -3,27 +3,46 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import posixpath
 import stat
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Self
 
 from adapters.resolvers.aliases import aliases
-from core.model.command import UNHASHED, Executable, FileIdentity, RealPath
+from adapters.resolvers.reading import Reading
+from core.model.command import NOT_LOOKED_AT, UNHASHED, Executable, FileIdentity, RealPath
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _MAX_LINKS = 40
+_ELF = b"\x7fELF"
 _HERE = frozenset(("", "."))
 
 
 class FilesystemResolver:
     """The Resolver over the real file system; everything that goes wrong means "not found"."""
 
-    def __init__(self, *, hash_limit: int = 64 * 1024 * 1024) -> None:
+    def __init__(
+        self,
+        *,
+        hash_limit: int = 64 * 1024 * 1024,
+        total_limit: int = 192 * 1024 * 1024,
+        seconds: float = 3.0,
+    ) -> None:
         self._hash_limit = hash_limit
+        self._total_limit = total_limit
+        self._seconds = seconds
+        self._reading: Reading | None = None  # what is left to read, where this is for one command
+
+    def for_one_command(self) -> Self:
+        """Return the same with a limit on what is read and how long, over all that it is asked."""
+        limited = copy(self)
+        limited._reading = self._begun()  # noqa: SLF001 - it is one of us
+        return limited
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         """Find a program as execvp would."""
@@ -34,7 +53,11 @@ class FilesystemResolver:
 
     def file(self, path: str) -> FileIdentity | None:
         """Tell a regular file from every other."""
+        if self._reading is not None and self._reading.over:
+            return NOT_LOOKED_AT
         try:
+            if not os.access(path, os.F_OK):  # a miss costs no exception
+                return None
             _, real, status, trusted = _resolved(path)
             return self._identity(real, status, trusted=trusted) if stat.S_ISREG(status.st_mode) else None
         except (OSError, ValueError):
@@ -72,7 +95,8 @@ class FilesystemResolver:
         identity = self._identity(real, status, trusted=trusted)
         if identity.sha256 == UNHASHED:
             return None
-        return Executable(name, found, real, identity, trusted, aliases(place, found, real))
+        script = _is_script(real, status.st_mtime_ns, status.st_ctime_ns)
+        return Executable(name, found, real, identity, trusted, aliases(place, found, real), script)
 
     def _identity(self, real: str, status: os.stat_result, *, trusted: bool) -> FileIdentity:
         digest = None if trusted else self._digest(real, status) or UNHASHED
@@ -82,15 +106,10 @@ class FilesystemResolver:
 
     def _digest(self, real: str, seen: os.stat_result) -> str | None:
         """Hash the file that was looked at; one too large, or exchanged meanwhile, counts as not found."""
-        if seen.st_size > self._hash_limit:
-            return None
-        # Whoever can write here may put a pipe in its place, which without O_NONBLOCK would hold us for ever.
-        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if not os.path.samestat(seen, os.fstat(descriptor)):
-                return None
-            content = file.read(self._hash_limit + 1)
-        return hashlib.sha256(content).hexdigest() if len(content) == seen.st_size else None
+        return (self._reading or self._begun()).digest(real, seen)
+
+    def _begun(self) -> Reading:
+        return Reading(file_limit=self._hash_limit, total_limit=self._total_limit, seconds=self._seconds)
 
 
 def _passes_magic_link(path: str) -> bool:
@@ -141,6 +160,17 @@ def _status(path: str) -> os.stat_result:
 
 def _is_program(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
+
+
+@lru_cache(maxsize=4096)
+def _is_script(real: str, _changed: int, _touched: int) -> bool:
+    """Tell whether an interpreter runs the file; one that cannot be read might be one."""
+    try:
+        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(len(_ELF)) != _ELF
+    except OSError:
+        return True
 
 
 @dataclass(slots=True)

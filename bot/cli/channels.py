@@ -34,19 +34,22 @@ def _follow(client: Client, request_id: str) -> Json:
     told: set[tuple[str, str]] = set()
     while True:
         request: Json = client.call("request.show", {"id": request_id})
-        for copy in request["copies"]:
-            place = (copy["channel"], copy["place"])
-            if copy["ref"] is not None and place not in told:
-                told.add(place)
-                note(f"posted: {' '.join(place)}")
+        copies = request["copies"]
+        posted = {(copy["channel"], copy["place"]) for copy in copies if copy["ref"] is not None}
+        for place in sorted(posted - told):
+            note(f"posted: {' '.join(place)}")
+        told |= posted
         if request["state"] != "waiting":
-            for copy in request["copies"]:
-                if copy["ref"] is None:
-                    note(
-                        f"not posted: {copy['channel']} {copy['place']}; sayso status tells how it is", "red"
-                    )
+            _tell_unposted(copies)
             return request
         time.sleep(_LOOK_S)
+
+
+def _tell_unposted(copies: list[Json]) -> None:
+    for copy in copies:
+        if copy["ref"] is None:
+            where = f"{copy['channel']} {copy['place']}"
+            note(f"not posted: {where}; sayso status tells how it is", "red")
 
 
 def _tell(request: Json, *, as_json: bool) -> int:

@@ -127,16 +127,21 @@ def _leaves(args: Mapping[str, Any]) -> Iterator[_Leaf]:
     waiting: list[tuple[_Leaf, Any]] = [(_Leaf("", "", _Name.UNKNOWN, Use.READ), dict(args))]
     while waiting:
         above, value = waiting.pop()
-        if isinstance(value, Mapping):
-            for key, below in value.items():
-                waiting.append((_named(str(key), above), below))
-                if "/" in str(key):  # some shapes say path: name
-                    waiting.append((_Leaf(above.where, "", above.name, above.use), str(key)))
-        elif isinstance(value, (list, tuple)):
-            for index, below in enumerate(value):
-                waiting.append((_Leaf(f"{above.where}[{index}]", "", above.name, above.use), below))
-        elif isinstance(value, str):
+        if isinstance(value, str):
             yield _Leaf(above.where, value, above.name, above.use)
+        else:
+            waiting += _below(above, value)
+
+
+def _below(above: _Leaf, value: Any) -> Iterator[tuple[_Leaf, Any]]:  # noqa: ANN401 - any JSON value
+    if isinstance(value, Mapping):
+        for key, below in value.items():
+            yield _named(str(key), above), below
+            if "/" in str(key):  # some shapes say path: name
+                yield _Leaf(above.where, "", above.name, above.use), str(key)
+    elif isinstance(value, (list, tuple)):
+        for index, below in enumerate(value):
+            yield _Leaf(f"{above.where}[{index}]", "", above.name, above.use), below
 
 
 def _named(key: str, above: _Leaf) -> _Leaf:

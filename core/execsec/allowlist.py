@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import re2
 
-from core.execsec.pins import cannot_be_pinned, pin
+from core.execsec.pins import Variables, cannot_be_pinned, pin, variables
 from core.model.allowlist import AllowlistEntry
 from core.model.command import Executable, Placement, Segment
 from core.shell import render
 from core.shell.characters import forbidden_character
 from core.shell.inline_code import inline_code
 from core.shell.names import names
+from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import RUNS_ANYTHING
 
 _CACHE = 4096  # more than there are entries: going through them in order must not compile each anew
@@ -25,12 +26,13 @@ _SYSTEM_LINKS = ("/bin/", "/sbin/", "/lib/", "/lib64/")
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Who asks, where it would run, and what is trusted there."""
+    """Who asks, where it would run, what is trusted there, and what the request sets."""
 
     agent: str
     placement: Placement
     trusted_dirs: tuple[str, ...]
     home: str = ""
+    env: tuple[tuple[str, str], ...] = ()
 
 
 def admitting(
@@ -51,6 +53,16 @@ def runs_anything(segment: Segment) -> bool:
     return bool(names(segment) & RUNS_ANYTHING)
 
 
+def is_exact(segment: Segment) -> bool:
+    """Tell whether "always" means these arguments alone: the name says nothing about what it would do.
+
+    Of scripts no table is complete: each hands its arguments to programs that it does not name.
+    """
+    executable = segment.executable
+    opaque = executable is not None and (executable.script or not executable.trusted)
+    return opaque or runs_anything(segment) or inline_code(segment)
+
+
 class _Program:
     """A segment's program as entries are compared with it; what costs is worked out once for all of them."""
 
@@ -58,6 +70,7 @@ class _Program:
         self.segment = segment
         self.executable = executable
         self.home = around.home
+        self._env = around.env
         directory, _, base = executable.path.rpartition("/")
         in_trusted_dir = executable.trusted and (directory or "/") in around.trusted_dirs
         self.bare_name = base if in_trusted_dir and "/" not in executable.name else None
@@ -82,7 +95,19 @@ class _Program:
 
     @cached_property
     def pin(self) -> str | None:
-        return pin(self.segment)
+        return pin(self.segment, self._env)
+
+    @cached_property
+    def variables(self) -> Variables:
+        return variables(self.segment, self._env)
+
+    @cached_property
+    def from_pipe(self) -> bool:
+        return takes_program_from_pipe(self.segment)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        return is_exact(self.segment)
 
 
 def _admits(entry: AllowlistEntry, program: _Program) -> bool:
@@ -95,9 +120,10 @@ def _counts_here(entry: AllowlistEntry, around: Circumstances) -> bool:
 
 
 def _is_pinned(entry: AllowlistEntry, program: _Program) -> bool:
-    """Tell whether every file that others can change is as it was when the entry was learned."""
-    by_operator = entry.sha256 is None and not entry.learned
-    return by_operator or (entry.sha256 == program.pin and cannot_be_pinned(program.segment) is None)
+    """Tell whether all that others can change, and every variable, is as when the entry was learned."""
+    if entry.sha256 is None and not entry.learned:
+        return not program.variables
+    return entry.sha256 == program.pin and cannot_be_pinned(program.segment) is None
 
 
 def _is_program(entry: AllowlistEntry, program: _Program) -> bool:
@@ -116,6 +142,8 @@ def _is_program(entry: AllowlistEntry, program: _Program) -> bool:
 
 
 def _has_arguments(entry: AllowlistEntry, program: _Program) -> bool:
+    if entry.learned and (program.from_pipe or (entry.args is None and program.is_exact)):
+        return False
     if entry.args is not None:
         return entry.args == program.segment.argv[1:]
     if program.inline_code:

@@ -12,6 +12,7 @@ from core.execsec.allowlist import Circumstances, admitting, runs_anything
 from core.execsec.deny_rules import denied
 from core.execsec.hazards import Hazard, changeable, changeable_script, environment_hazards, hazards
 from core.execsec.learn import offer
+from core.execsec.pins import variables
 from core.execsec.policy import ExecPolicy
 from core.execsec.safe_bins import is_safe_bin
 from core.execsec.skills import is_skill_bin
@@ -21,6 +22,7 @@ from core.model.decision import Decision, Effect, Layer, Obligation, strictest
 from core.shell.builtins import harmless
 from core.shell.characters import HARD
 from core.shell.inline_code import inline_code
+from core.shell.piped import takes_program_from_pipe
 
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
@@ -81,7 +83,7 @@ def decide(
         return ExecJudgement((missing_program,), finding.satisfied_by, AlwaysOffer(why="it is denied"))
     if policy.security is ExecSecurity.FULL:
         return _full(facts, policy, finding, seen_before=seen_before)
-    return _allowlist(facts, policy, finding, placement)
+    return _allowlist(facts, policy, finding, placement, env)
 
 
 def together(judgements: Sequence[ExecJudgement]) -> ExecJudgement:
@@ -147,7 +149,7 @@ def _find(
     placement: Placement,
     env: Sequence[tuple[str, str]],
 ) -> _Finding:
-    around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home)
+    around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home, tuple(env))
     entries = (*policy.allowlist, *learned)
     risks = [_risks(segment, facts, entries, around) for segment in facts.segments]
     found = [_admitted(*pair, entries, around, policy) for pair in zip(facts.segments, risks, strict=True)]
@@ -171,7 +173,7 @@ def _admitted(
     if risks:
         return None, None
     entry = admitting(segment, entries, around)
-    return _satisfied_by(segment, entry, policy), entry
+    return _satisfied_by(segment, entry, policy, around.env), entry
 
 
 def _risks(
@@ -184,13 +186,17 @@ def _risks(
     return (*found, *exposed)  # no operator trusts the command whatever the script says
 
 
-def _satisfied_by(segment: Segment, entry: AllowlistEntry | None, policy: ExecPolicy) -> str | None:
+def _satisfied_by(
+    segment: Segment, entry: AllowlistEntry | None, policy: ExecPolicy, env: Sequence[tuple[str, str]]
+) -> str | None:
     if not segment.words:
         return "assignment"
     if segment.builtin:
         return "builtin" if harmless(segment) else None
     if entry is not None:
         return f"allowlist:{entry.pattern}"
+    if variables(segment, env):
+        return None
     bins = (policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
     if is_safe_bin(segment, *bins):
         return "safe_bin"
@@ -245,18 +251,24 @@ def _asks_even_under_full(facts: CommandFacts, finding: _Finding) -> Hazard | No
 
 
 def _allowlist(
-    facts: CommandFacts, policy: ExecPolicy, finding: _Finding, placement: Placement
+    facts: CommandFacts,
+    policy: ExecPolicy,
+    finding: _Finding,
+    placement: Placement,
+    env: Sequence[tuple[str, str]],
 ) -> ExecJudgement:
-    decisions = [_listed(facts, policy, finding)]
+    decisions = [_listed(facts, policy, finding, env)]
     if facts.inline_code and policy.strict_inline_eval:
         decisions.append(_strict_inline(policy))
     if policy.ask is AskMode.ALWAYS and decisions[0].effect is not Effect.DENY:
         decisions.append(_always(policy))
-    always = _offer(policy, finding, placement, decisions)
+    always = _offer(policy, finding, placement, decisions, env)
     return ExecJudgement(tuple(decisions), finding.satisfied_by, always, finding.entries)
 
 
-def _listed(facts: CommandFacts, policy: ExecPolicy, finding: _Finding) -> Decision:
+def _listed(
+    facts: CommandFacts, policy: ExecPolicy, finding: _Finding, env: Sequence[tuple[str, str]]
+) -> Decision:
     if finding.hazards:
         hazard = finding.hazards[0]
         return _missed(policy, hazard.reason, hazard.rule, _ONCE)
@@ -264,7 +276,7 @@ def _listed(facts: CommandFacts, policy: ExecPolicy, finding: _Finding) -> Decis
         segment = finding.missing[0]
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
         rule = "exec.inline-code" if inline_code(segment) else "exec.allowlist-miss"
-        return _missed(policy, _why_missed(segment), rule, terms)
+        return _missed(policy, _why_missed(segment, env), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -280,11 +292,17 @@ def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligat
     return _exec(Effect.ASK, reason, rule, policy.source("security"), terms)
 
 
-def _why_missed(segment: Segment) -> str:
+def _why_missed(segment: Segment, env: Sequence[tuple[str, str]]) -> str:
     name = safe(segment.words[0].value)
     path = safe(segment.executable.path) if segment.executable else name
     if inline_code(segment):
         return f"`{name}` is given code to run, which only an entry with exactly these arguments admits"
+    if given := variables(segment, env):
+        return (
+            f"`{path}` could take from {safe(given[0][0])} what it runs, so no entry without that admits it"
+        )
+    if takes_program_from_pipe(segment):
+        return f"`{path}` may take from the pipe what it does, so nothing remembered admits it"
     if runs_anything(segment):
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
     if segment.executable is not None and not segment.executable.trusted:
@@ -303,7 +321,11 @@ def _always(policy: ExecPolicy) -> Decision:
 
 
 def _offer(
-    policy: ExecPolicy, finding: _Finding, placement: Placement, decisions: Sequence[Decision]
+    policy: ExecPolicy,
+    finding: _Finding,
+    placement: Placement,
+    decisions: Sequence[Decision],
+    env: Sequence[tuple[str, str]],
 ) -> AlwaysOffer:
     if policy.ask is AskMode.ALWAYS:
         return AlwaysOffer(
@@ -313,7 +335,7 @@ def _offer(
         return AlwaysOffer(why=finding.hazards[0].reason)
     if any(Obligation.NEVER_REMEMBER in decision.obligations for decision in decisions):
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
-    return offer(finding.missing, policy.agent, placement)
+    return offer(finding.missing, policy.agent, placement, env)
 
 
 def _exec(

@@ -80,8 +80,11 @@ def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
     joined = "\n".join(texts)
     if "$" in joined and _STATE_VARIABLE.search(joined):
         return policy.protected_paths[0]
-    places, globs = _led(texts, joined, segment.cwd, policy)
-    places |= {place for place in (segment.cwd, segment.executable and segment.executable.real_path) if place}
+    places, globs = set(segment.places), set[str]()
+    for cwd in segment.places or (None,):
+        led = _led(texts, joined, cwd, policy)
+        places, globs = places | led[0], globs | led[1]
+    places |= {segment.executable.real_path} if segment.executable else set()
     for path in policy.protected_paths:
         if path in joined and any(_mentions(text, path) for text in texts):
             return path

@@ -9,7 +9,7 @@ from core.display import safe
 from core.model.command import CommandFacts, Segment
 from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import harmless
-from core.shell.environment import dangerous
+from core.shell.environment import dangerous, plain, substitutes
 from core.shell.names import names
 from core.shell.programs import (
     CARRIERS,
@@ -40,7 +40,11 @@ def hazards(segment: Segment) -> tuple[Hazard, ...]:
 
 def environment_hazards(env: Sequence[tuple[str, str]]) -> tuple[Hazard, ...]:
     """Name what the request's own environment would change."""
-    return tuple(_variable(name, value, "the request sets") for name, value in env if dangerous(name))
+    return tuple(
+        _variable(name, value, "the request sets")
+        for name, value in env
+        if dangerous(name) or substitutes(value)
+    )
 
 
 def changeable(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
@@ -75,6 +79,9 @@ def _found(segment: Segment) -> Iterator[Hazard]:
             yield _variable(name, value.source, "the command sets")
         elif not value.literal:
             yield Hazard("exec.not-literal", f"what `{name}` is set to is not literal: {safe(value.source)}")
+        elif not plain(value.value):
+            reason = f"the command sets {safe(name)} to what a shell could evaluate: {safe(value.source)}"
+            yield Hazard("exec.environment", reason)
     for word in segment.words:
         if word.expansions:
             kinds = " and ".join(sorted(kind.value for kind in word.expansions))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from core.execsec.allowlist import runs_anything
-from core.execsec.pins import cannot_be_pinned, pin
+from core.display import safe
+from core.execsec.allowlist import is_exact
+from core.execsec.pins import cannot_be_pinned, pin, variables
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import Placement, Segment
 from core.shell import render
 from core.shell.inline_code import inline_code, reads_program_from_stdin
 from core.shell.names import names
+from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import SHELLS
 
 _PLACES = {
@@ -20,15 +22,20 @@ _PLACES = {
 }
 
 
-def offer(unsatisfied: Iterable[Segment], agent: str, placement: Placement) -> AlwaysOffer:
+def offer(
+    unsatisfied: Iterable[Segment],
+    agent: str,
+    placement: Placement,
+    env: Sequence[tuple[str, str]] = (),
+) -> AlwaysOffer:
     """Derive one entry for each segment that nothing admits yet; all of them, or none and why."""
     entries: dict[AllowlistEntry, str] = {}
     for segment in unsatisfied:
         why = _why_not(segment)
         if why:
             return AlwaysOffer(why=why)
-        entry = _entry(segment, agent, placement)
-        entries.setdefault(entry, _words(segment, entry, placement))
+        entry = _entry(segment, agent, placement, env)
+        entries.setdefault(entry, _words(segment, entry, placement, env))
     if not entries:
         return AlwaysOffer(why="everything in it is admitted already")
     return AlwaysOffer(tuple(entries), tuple(entries.values()))
@@ -48,8 +55,8 @@ def _why_not_again(segment: Segment, name: str) -> str | None:
         return "words that are not literal are never remembered"
     if _is_file_in_shell_line(segment):
         return f"`{name}` is a file, named inside a shell line by a path that depends on where it runs"
-    if reads_program_from_stdin(segment):
-        return f"`{name}` reads its program from its input, which can be anything next time"
+    if reads_program_from_stdin(segment) or takes_program_from_pipe(segment):
+        return f"`{name}` may read its program from its input, which can be anything next time"
     if names(segment) & SHELLS and inline_code(segment):
         return "a shell line that could not be looked into is never remembered"
     changeable = cannot_be_pinned(segment)
@@ -64,33 +71,48 @@ def _is_file_in_shell_line(segment: Segment) -> bool:
     return relative and any(through.endswith("-c") for through in segment.through)
 
 
-def _entry(segment: Segment, agent: str, placement: Placement) -> AllowlistEntry:
+def _entry(
+    segment: Segment, agent: str, placement: Placement, env: Sequence[tuple[str, str]]
+) -> AllowlistEntry:
     executable = segment.executable
     if executable is None:
         raise ValueError("an entry needs a program")
-    exact = runs_anything(segment) or inline_code(segment)
     return AllowlistEntry(
         pattern=executable.path,
-        args=segment.argv[1:] if exact else None,
+        args=segment.argv[1:] if is_exact(segment) else None,
         placement=placement,
         real_path=executable.real_path,
-        sha256=pin(segment),
+        sha256=pin(segment, env),
         agent=agent,
     )
 
 
-def _as_long_as(segment: Segment) -> str:
+def _as_long_as(segment: Segment, env: Sequence[tuple[str, str]]) -> str:
+    conditions = [*_files_stay(segment), *_variables_stay(segment, env)]
+    return f", as long as {' and '.join(conditions)}" if conditions else ""
+
+
+def _files_stay(segment: Segment) -> list[str]:
     changeable = [path for path, identity in segment.scripts if identity.sha256]
-    if not changeable:
-        return ", as long as the file stays as it is" if pin(segment) else ""
-    stays = "stays as it is" if len(changeable) == 1 else "stay as they are"
-    return f", as long as {' and '.join(changeable)} {stays}"
+    if changeable:
+        stays = "stays as it is" if len(changeable) == 1 else "stay as they are"
+        return [f"{' and '.join(changeable)} {stays}"]
+    executable = segment.executable
+    changes = executable is not None and not executable.trusted
+    return ["the file stays as it is"] if changes else []
 
 
-def _words(segment: Segment, entry: AllowlistEntry, placement: Placement) -> str:
+def _variables_stay(segment: Segment, env: Sequence[tuple[str, str]]) -> list[str]:
+    given = dict.fromkeys(safe(name) for name, _ in variables(segment, env))
+    return [f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} set as now"] if given else []
+
+
+def _words(
+    segment: Segment, entry: AllowlistEntry, placement: Placement, env: Sequence[tuple[str, str]]
+) -> str:
     where = _PLACES[placement]
     name = segment.words[0].value
-    pinned = _as_long_as(segment)
+    pinned = _as_long_as(segment, env)
     if entry.args is None:
         return f"any `{name}` command {where}{pinned}"
     return f"exactly `{render.words(segment.words)}` {where}{pinned}"

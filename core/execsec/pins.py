@@ -4,21 +4,54 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Sequence
+from typing import Final
 
 from core.model.command import UNHASHED, Segment
+from core.shell.names import names
+from core.shell.programs import RUNS_ANYTHING
+
+# Language, time zone and looks: no program takes from these what it runs.
+_LOOKS: Final = re.compile(
+    r"LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|CI|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?"
+)
+_LOOKS_LIKE: Final = re.compile(r"[A-Za-z0-9_.:@+-]*")
+
+Variables = tuple[tuple[str, str], ...]
 
 
-def pin(segment: Segment) -> str | None:
-    """Return one digest over the program and its scripts as far as others can change them, else None.
+def variables(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
+    """Return what is set for a program that could take from it what it runs: by the request, then the line.
 
-    It is the program's own sha256 where only the program can be changed.
+    Which variables those are nobody can list for `make`, for a script, or for what others could write.
+    """
+    executable = segment.executable
+    if executable is None or (
+        executable.trusted and not executable.script and not names(segment) & RUNS_ANYTHING
+    ):
+        return ()
+    every = (*sorted(env), *((name, value.value) for name, value in segment.assignments))
+    return tuple(each for each in every if not _only_looks(*each))
+
+
+def _only_looks(name: str, value: str) -> bool:
+    return _LOOKS.fullmatch(name) is not None and _LOOKS_LIKE.fullmatch(value) is not None
+
+
+def pin(segment: Segment, env: Sequence[tuple[str, str]] = ()) -> str | None:
+    """Return one digest over program and scripts as far as others can change them, and what is set for them.
+
+    It is the program's own sha256 where only the program can be changed, and None where nothing can.
     """
     executable = segment.executable
     program = executable.identity.sha256 if executable is not None and not executable.trusted else None
     scripts = [(path, identity.sha256) for path, identity in segment.scripts if identity.sha256]
-    if not scripts:
+    given = variables(segment, env)
+    if not scripts and not given:
         return program
-    return hashlib.sha256(json.dumps([program, scripts]).encode()).hexdigest()
+    parts = [program, scripts, given] if given else [program, scripts]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def cannot_be_pinned(segment: Segment) -> str | None:
@@ -26,4 +59,5 @@ def cannot_be_pinned(segment: Segment) -> str | None:
     executable = segment.executable
     if executable is not None and not executable.trusted and executable.identity.sha256 in {None, UNHASHED}:
         return executable.path
-    return next((path for path, identity in segment.scripts if identity.sha256 == UNHASHED), None)
+    unknown = (path for path, identity in segment.scripts if identity.sha256 == UNHASHED)
+    return segment.unpinned or next(unknown, None)

@@ -73,7 +73,8 @@ class Reply:
 
     `document` is long text to send along as a file, whole. `card` answers a press that navigates, or that
     asked to see all: it stands there where the sender may choose from what the card offers. `choices` are
-    buttons below the reply, for its sender alone.
+    buttons below the reply, for its sender alone. `still_open` answers a press of one that changed nothing,
+    because another may still make that choice; all other answers to such a press end it.
     """
 
     text: str
@@ -81,3 +82,4 @@ class Reply:
     document: str | None = None
     card: Card | None = None
     choices: tuple[Choice, ...] = ()
+    still_open: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 
 class Placement(StrEnum):
@@ -72,12 +72,16 @@ class FileIdentity:
         return [self.device, self.inode, self.size, self.mtime_ns, self.ctime_ns, self.sha256]
 
 
+NOT_LOOKED_AT: Final = FileIdentity(0, 0, 0, 0, 0, UNHASHED)
+
+
 @dataclass(frozen=True, slots=True)
 class Executable:
     """A program as found: `path` keeps the name used, `real_path` follows every link.
 
     `trusted` is false where the file, or a directory on the way to it, can be written by others.
     `aliases` are further paths that lead to it: as it was looked up, and `/bin/x` where /bin is a link.
+    `script` is whether an interpreter runs it, so that variables may say what it runs.
     """
 
     name: str
@@ -86,6 +90,7 @@ class Executable:
     identity: FileIdentity
     trusted: bool = True
     aliases: tuple[str, ...] = ()
+    script: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +119,10 @@ class Segment:
     """One simple command of a line.
 
     `operator` joins it to the next one (`|`, `&&`, `||`, `;`, `&`, or empty at the end). `cwd` is None
-    where a `cd` before it could not be followed. `wrappers` are what was looked through, outermost first.
-    `scripts` are the files that a program which runs anything is given, by path.
+    where a `cd` before it could not be followed; `elsewhere` are the other directories it may run in, should
+    a `cd` before it fail. `wrappers` are what was looked through, outermost first.
+    `scripts` are the files that a program which runs anything is given, by path. `piped` is whether its
+    input comes from a pipe or with the request. `unpinned` names what runs, and what no pin could hold.
     """
 
     words: tuple[Word, ...]
@@ -127,6 +134,14 @@ class Segment:
     cwd: str | None = None
     wrappers: tuple[Wrapping, ...] = ()
     scripts: tuple[tuple[str, FileIdentity], ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    piped: bool = False
+    unpinned: str | None = None
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Every known directory that it may run in."""
+        return (self.cwd, *self.elsewhere) if self.cwd is not None else self.elsewhere
 
     @property
     def through(self) -> tuple[str, ...]:

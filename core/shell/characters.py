@@ -24,6 +24,10 @@ _CONSTRUCTS: Final[dict[str, tuple[str, str]]] = {
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef\u180b-\u180f]"
 )
+_SELECTOR: Final = "\ufe0f"
+_JOINER: Final = "\u200d"
+_SKIN_TONES: Final = frozenset("\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+_BLANK_PICTURES: Final = frozenset("\u2800\ufffc\ufffd")
 
 HARD: Final = frozenset(construct for construct, _ in _CONSTRUCTS.values()) | {
     "nul-byte",
@@ -37,11 +41,26 @@ def forbidden_character(text: str) -> Refusal | None:
     if _PLAIN.fullmatch(text) or (_BLANKS.sub("", text).isprintable() and not _UNSEEN.search(text)):
         return None
     for index, char in enumerate(text):
-        found = None if char.isprintable() and not _UNSEEN.match(char) else _why(char)
+        shown = (char.isprintable() and not _UNSEEN.match(char)) or _in_emoji(text, index)
+        found = None if shown else _why(char)
         if found:
             construct, words = found
             return Refusal(construct, index, f"character {index + 1} (U+{ord(char):04X}) is {words}")
     return None
+
+
+def _in_emoji(text: str, index: int) -> bool:
+    """Tell whether a variation selector or joiner belongs to the pictures beside it."""
+    before = text[index - 1 : index] if index else ""
+    if text[index] == _SELECTOR:
+        return _is_picture(before)
+    behind = text[index + 1 : index + 2]
+    joins = text[index] == _JOINER and _is_picture(behind)
+    return joins and (_is_picture(before) or before in {_SELECTOR, *_SKIN_TONES})
+
+
+def _is_picture(char: str) -> bool:
+    return char != "" and unicodedata.category(char) == "So" and char not in _BLANK_PICTURES
 
 
 def _why(char: str) -> tuple[str, str] | None:

@@ -33,15 +33,19 @@ _EXACT: Final = word_list(
     GOROOT GOPATH GOENV GOBIN GOCACHE GOMODCACHE GOWORK GOSUMDB GONOSUMDB GOPRIVATE GOINSECURE
     GOEXPERIMENT PKG_CONFIG TEXINPUTS TEXMFCNF TEXMFHOME KPSE_DOT DEBUGGER JAVA_HOME ANT_HOME
     MAVEN_HOME NO_PROXY no_proxy MANPATH MAIL MAILPATH MAILCHECK HISTCONTROL FUNCNEST COMP_WORDBREAKS
+    RANDOM SRANDOM OPTIND OPTERR OPTARG HISTCMD SECONDS LINENO EPOCHSECONDS EPOCHREALTIME REPLY HISTSIZE
+    HISTFILESIZE HISTTIMEFORMAT TMOUT IGNOREEOF CHILD_MAX PPID DIRSTACK FUNCNAME GROUPS
+    PIPESTATUS
     """
 )
 _PREFIXES: Final = (
-    "LD_", "DYLD_", "PYTHON", "PERL", "RUBY", "GEM_", "BUNDLE_", "GIT_", "NPM_", "npm_", "YARN_", "BASH_FUNC",
+    "LD_", "DYLD_", "PYTHON", "PERL", "RUBY", "GEM_", "BUNDLE_", "GIT_", "NPM_", "npm_", "YARN_", "BASH",
     "CARGO_", "PIP_", "UV_", "CONDA_", "SAYSO_", "GLIBC_", "LC_ALL_", "ANSIBLE_", "TF_", "AWS_", "SYSTEMD_",
     "CMAKE_", "CTEST_", "MESON_", "PKG_CONFIG_", "RUSTUP_", "PYENV_", "RBENV_", "NVM_", "VOLTA_", "ASDF_",
     "MISE_", "DIRENV_", "COREPACK_", "ELECTRON_", "TS_NODE_", "BABEL_", "ESLINT_", "PLAYWRIGHT_",
     "DOCKER_", "BUILDKIT_", "COMPOSE_", "HELM_", "KUBE", "PUPPETEER_", "VAGRANT_", "LUA_", "PHP_", "R_",
     "QEMU_", "WINE",
+    "COMP_", "READLINE_",
     "GTK_", "QT_", "GIO_", "GST_", "DOTNET_", "CORECLR_", "COMPLUS_", "DENO_", "BUN_", "MAGICK_", "OPENSSL_",
 )  # fmt: skip
 _SUFFIXES: Final = (
@@ -59,6 +63,19 @@ _SUFFIXES: Final = (
     "_SHELL",
     "_LIBRARY_PATH",
 )
+# What cannot be taken for an expression: bash evaluates what some variables are set to, subscripts too.
+_PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")
+_SUBSTITUTES: Final = re.compile(r"[$`]")
+
+
+def plain(value: str) -> bool:
+    """Tell whether a value can be assigned in a shell without being evaluated, whatever the name is."""
+    return _PLAIN_VALUE.fullmatch(value) is not None
+
+
+def substitutes(value: str) -> bool:
+    """Tell whether a value would run a command, were a shell to evaluate it."""
+    return _SUBSTITUTES.search(value) is not None
 
 
 def dangerous(name: str) -> bool:

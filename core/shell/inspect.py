@@ -71,10 +71,12 @@ class _Counting:
 
 
 def _resolved(command: CommandText, cwd: str, analysis: Analysis) -> Rendered:
+    fed = command.stdin is not None
     if command.line is not None:
-        return analysis.line(analysis.parse(command.line), cwd)
+        return analysis.line(analysis.parse(command.line), cwd, fed=fed)
     if not command.argv or not command.argv[0]:
         raise Refused("empty", 0, "there is no command in it")
     if len(command.argv) > MAX_WORDS:
         raise Refused("too-many-words", 0, f"more than {MAX_WORDS} words")
-    return analysis.external([Word(value, quote(value)) for value in command.argv], cwd, 0)
+    words = [Word(value, quote(value)) for value in command.argv]
+    return analysis.alone(words, cwd, fed=fed)

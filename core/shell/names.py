@@ -17,7 +17,7 @@ _LOADER = re.compile(r"^ld(?:-linux[-a-z0-9_]*|-musl[-a-z0-9_]*|-[\d.]+)?\.so(?:
 
 
 def variants(path: str) -> frozenset[str]:
-    """Give the base name, and it without version suffix, `.exe` or compiler triplet."""
+    """Give the base name, it without version suffix, `.exe` or compiler triplet, and its family: `apt-*`."""
     base = path.rpartition("/")[2]
     # A longer name is no program's; it would fill the memory, and take the expressions long to read.
     return _variants(base) if len(base) <= _LONGEST else frozenset((base,))
@@ -28,9 +28,16 @@ def _variants(base: str) -> frozenset[str]:
     if _LOADER.fullmatch(base):
         return frozenset((base, "ld.so"))
     plain = _TRIPLET.sub("", base).removesuffix(".exe")
+    family, dash, _ = plain.partition("-")
     return frozenset(
         name
-        for name in (base, plain, _VERSION.sub("", plain), plain.split(".")[0].rstrip("-0123456789"))
+        for name in (
+            base,
+            plain,
+            _VERSION.sub("", plain),
+            plain.split(".")[0].rstrip("-0123456789"),
+            f"{family}-*" if family and dash else "",
+        )
         if name
     )
 

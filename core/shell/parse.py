@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Any, Final
 
 from core.shell.assemble import SimpleCommand, assemble
@@ -23,6 +23,7 @@ _KINDS: Final[dict[str, Kind]] = {
 }
 # What stands in words is the scanner's to judge: the grammar mistakes it, at times without an end.
 _NO_EXPANSION: Final = -1
+_CONTINUED: Final = "\\\n"
 _GROUPS: Final = frozenset(("list", "pipeline", "command"))
 
 
@@ -52,22 +53,26 @@ def _confirm(text: str, tokens: Sequence[Token]) -> None:
         for token in tokens
         if token.kind is not Kind.OPERATOR or token.texts != ("\n",)
     ]
-    theirs = _grammar(_without_bare_braces(text, tokens))
+    theirs = _grammar(_plainer(text, tokens))
     if ours != theirs:
         pairs = zip_longest(ours, theirs)
         at = next((mine[1] if mine else len(text)) for mine, other in pairs if mine != other)
         raise Refused("ambiguous", at, "two readings of this line differ, so it is not judged")
 
 
-def _without_bare_braces(text: str, tokens: Sequence[Token]) -> str:
-    """Put a letter for each word that is one brace: the grammar stumbles over it wherever it stands.
+def _plainer(text: str, tokens: Sequence[Token]) -> str:
+    """Put a letter for each word that is one brace, and blanks where a line goes on, for the grammar's sake.
 
-    It begins or ends a group only as the first word, and there it is refused by now.
+    A brace begins or ends a group only as the first word, and there it is refused by now.
     """
     letters = list(text)
     for token in tokens:
         if token.word and token.word.source in {"{", "}"}:
             letters[token.start] = "x"
+    for before, behind in pairwise(tokens):
+        if _CONTINUED in text[before.end : behind.start]:  # which the scanner took for a blank
+            gap = text[before.end : behind.start].replace(_CONTINUED, "  ")
+            letters[before.end : behind.start] = gap
     return "".join(letters)
 
 

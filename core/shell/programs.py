@@ -1,4 +1,7 @@
-"""Programs by what they can do beyond their name. Names are compared after `core.shell.names`."""
+"""Programs by what they can do beyond their name. Names are compared after `core.shell.names`.
+
+`apt-*` stands for every name that begins so.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ PRIVILEGE_CHANGERS: Final = word_list(
     """
     sudo sudoedit doas pkexec su runuser setpriv unshare chroot nsenter capsh newgrp sg gosu su-exec
     run0 machinectl setuidgid chpst start-stop-daemon please calife super kdesu gksu gksudo fakeroot
-    fakechroot bwrap firejail userdbctl systemd-run newuidmap newgidmap
+    fakechroot fakeroot-* bwrap firejail userdbctl systemd-run newuidmap newgidmap
     """
 )
 
@@ -38,7 +41,8 @@ CARRIERS: Final = WRAPPERS | word_list(
     fdfind with-lock-ex lckdo softlimit envdir env_parallel dtach abduco reptyr nohup.sh xdg-open
     open run-mailcap sensible-browser sensible-editor sensible-pager i3-msg swaymsg xdotool
     x-terminal-emulator xterm ld.so ld-linux.so ld-linux-x86-64.so ld-linux-aarch64.so
-    ld-musl-x86_64.so
+    ld-musl-x86_64.so sotruss memusage msgexec pg_virtualenv gprofng gp-collect-app systemd-cat
+    systemd-socket-activate uclampset luit not zutty jexec scriptlive
     """
 )
 
@@ -105,6 +109,11 @@ RUNS_ANYTHING: Final = (
     msgattrib msgcat msgconv msgfilter msgmerge msguniq pkg plymouth setfacl setcap xmodmap xpad
     xz-lzma neofetch fastfetch genisoimage mkisofs mksquashfs unsquashfs rpmquery rpmdb rpmverify
     run-parts vim.basic vim.tiny vim.nox vim.gtk3 nano.tiny bsdcat ip
+    apt-* dpkg-* git-* gcc-* c89-gcc c99-gcc llvm-* systemd-* systemd docker-* kubectl-* cargo-* npm-*
+    gpg-* gpgconf gpgsm gpgtar gpgcompose dirmngr dirmngr-* gp-* prove pydoc pdb diff3 sdiff nm ranlib
+    strip objcopy objdump size addr2line gcc-ar gcc-nm gcc-ranlib lto-dump lli cpack etags
+    ctags-universal optscript pkgdata rpcgen scalar dbus-daemon udevadm xrdb iconv localedef login
+    tset reset obj2yaml yaml2obj FileCheck
     """
     )
 )

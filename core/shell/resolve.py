@@ -20,6 +20,9 @@ from core.shell.shells import ShellScript, shell_script
 from core.shell.wrappers import packaged, unwrap
 
 MAX_DEPTH: Final = 4
+MAX_PLACES: Final = 8
+# Directory, the same as bash names it, and the other directories that the shell may be in instead.
+_Place = tuple[str | None, str | None, tuple[str, ...]]
 _LOOKED_THROUGH: Final = MULTI_CALL | POSIX_SHELLS | WRAPPERS
 _SYSTEM: Final = ("/bin/", "/usr/bin/")
 
@@ -40,18 +43,36 @@ class Analysis:
         self._resolver = resolver
         self.parse = parse
 
-    def line(self, commands: Sequence[SimpleCommand], cwd: str | None, depth: int = 0) -> Rendered:
-        """Resolve the commands of a line in order, each where the ones before it left the shell."""
+    def line(
+        self, commands: Sequence[SimpleCommand], cwd: str | None, depth: int = 0, *, fed: bool = False
+    ) -> Rendered:
+        """Resolve the commands of a line in order, each where the ones before it left the shell.
+
+        `fed` tells that something comes in at the input of the line itself.
+        """
         here = Whereabouts(self._resolver, cwd)
         parts: list[tuple[str, str]] = []
         segments: list[Segment] = []
+        piped = False
         for command in commands:
             rendered = self._simple(command, here.cwd, depth)
+            elsewhere = here.elsewhere
+            if len(elsewhere) >= MAX_PLACES:
+                raise Refused(
+                    "too-many-directories", command.start, "a `cd` after the other may fail before it"
+                )
             target = here.step(command, rendered.segments)
             text = _cd(command, target) if target else rendered.text
             parts.append((text, command.operator))
-            segments.extend(_with_operator(rendered.segments, command.operator))
+            found = _fed(_maybe(rendered.segments, elsewhere), fed=fed or piped)
+            segments.extend(_with_operator(found, command.operator))
+            piped = command.operator == "|"
         return Rendered(render.line(parts), tuple(segments))
+
+    def alone(self, words: Sequence[Word], cwd: str | None, *, fed: bool) -> Rendered:
+        """Resolve a program and its arguments that no shell is given."""
+        found = self.external(words, cwd, 0)
+        return replace(found, segments=_fed(found.segments, fed=fed))
 
     def external(self, words: Sequence[Word], cwd: str | None, depth: int) -> Rendered:
         """Resolve a program and its arguments, looking through what only runs another one."""
@@ -176,14 +197,21 @@ class Analysis:
 
 
 class Whereabouts:
-    """Follows the literal `cd`s of a line; `cwd` is None once one could not be followed."""
+    """Follows the literal `cd`s of a line; `cwd` is None once one could not be followed.
+
+    A directory that exists may still not be entered, so behind `;` the shell is either there or in one of
+    `elsewhere`; behind `&&` it is there, or nothing runs.
+    """
 
     def __init__(self, resolver: Resolver, cwd: str | None) -> None:
         self._resolver = resolver
         self.cwd = cwd
+        self.elsewhere: tuple[str, ...] = ()
         self._logical = cwd
-        self._before: tuple[str | None, str | None] = (cwd, cwd)  # of this and-or list
+        self._before: _Place = (cwd, cwd, ())  # of this and-or list
+        self._visited: tuple[str, ...] = ()  # in this list
         self._first = True  # everything before in this list was a followed `cd`
+        self._alternative = False  # behind a `||` of this list
         self._uncertain = False  # a `cd` in this list may not happen
         self._piped = False
 
@@ -200,10 +228,11 @@ class Whereabouts:
     def _enter(self, command: SimpleCommand) -> str | None:
         logical = self._destination(command)
         real = self._resolver.real_directory(logical) if logical else None
-        if real is None:
-            self._lose()
+        if real is None or self._alternative:
+            self._lose(real)
             return None
-        self.cwd, self._logical = real, logical
+        self.cwd, self._logical, self.elsewhere = real, logical, ()
+        self._visited = (*self._visited, real)
         self._uncertain = self._uncertain or not self._first
         return real
 
@@ -221,21 +250,33 @@ class Whereabouts:
     def _join(self, operator: str, *, followed: bool) -> None:
         self._piped = operator == "|"
         self._first = self._first and followed and operator == "&&"
-        if operator == "||" and (self.cwd, self._logical) != self._before:
-            self._lose()
+        if operator == "||":
+            self._alternative = True
+            if (self.cwd, self._logical) != self._before[:2]:
+                self._lose()
         if operator in {";", "&"}:
             self._end_of_list(operator)
 
     def _end_of_list(self, operator: str) -> None:
         if operator == "&":
-            self.cwd, self._logical = self._before
+            self.cwd, self._logical, self.elsewhere = self._before
         elif self._uncertain:
             self._lose()
-        self._before = (self.cwd, self._logical)
-        self._first, self._uncertain = True, False
+        elif self._visited:
+            self.elsewhere = self._others(self.cwd)
+        self._before = (self.cwd, self._logical, self.elsewhere)
+        self._visited = ()
+        self._first, self._alternative, self._uncertain = True, False, False
 
-    def _lose(self) -> None:
+    def _lose(self, known: str | None = None) -> None:
+        """Give up; what is known of where it may be still counts for what no command may touch."""
+        self.elsewhere = self._others(None, *self.elsewhere, self.cwd, known)
         self.cwd = self._logical = None
+
+    def _others(self, but: str | None, *further: str | None) -> tuple[str, ...]:
+        cwd, _, elsewhere = self._before
+        every = dict.fromkeys((cwd, *elsewhere, *self._visited, *further))
+        return tuple(place for place in every if place is not None and place != but)
 
 
 def _is_cd(command: SimpleCommand) -> bool:
@@ -257,6 +298,20 @@ def _upward(directory: str) -> Iterator[str]:
     while directory.strip("/"):
         yield directory
         directory = posixpath.dirname(directory)
+
+
+def _maybe(segments: tuple[Segment, ...], elsewhere: tuple[str, ...]) -> tuple[Segment, ...]:
+    """Add where the shell that runs them may be instead."""
+    if not elsewhere:
+        return segments
+    return tuple(
+        replace(segment, elsewhere=tuple(dict.fromkeys((*segment.elsewhere, *elsewhere))))
+        for segment in segments
+    )
+
+
+def _fed(segments: tuple[Segment, ...], *, fed: bool) -> tuple[Segment, ...]:
+    return tuple(replace(segment, piped=True) for segment in segments) if fed else segments
 
 
 def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:

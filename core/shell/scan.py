@@ -47,7 +47,8 @@ _PARAMETER: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0
 _DESCRIPTOR_NAME: Final = re.compile(r"\{[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\}")
 _TEST: Final = re.compile(r"\[\[?(?=[ \t\n|&;()<>]|\Z)")
 # Between words a continued line is as good as a blank; one that goes on with the next command misleads.
-_JOINED: Final = re.compile(r"(?<= )\\\n(?=[ \t]*+[^ \t;\n])")
+# Behind an operator it may not lengthen that.
+_JOINED: Final = re.compile(r"(?<= )\\\n(?=[ \t]*+[^ \t;\n])|(?<=[|&])\\\n(?=[ \t]*+[^ \t;\n|&<>()#\\])")
 _NULL: Final = "/dev/null"
 
 _REFUSED_REDIRECTIONS: Final[dict[str, tuple[str, str]]] = {

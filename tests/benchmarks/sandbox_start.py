@@ -32,6 +32,9 @@ class _Silence:
 
 
 class _NoFiles:
+    def for_one_command(self) -> _NoFiles:
+        return self
+
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         """No program is bound in this measurement."""
         raise AssertionError(name, path, cwd)

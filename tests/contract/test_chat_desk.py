@@ -258,3 +258,14 @@ async def test_one_outsider_cannot_flood_the_record(chat):
     assert len(await chat.security()) == MOST_RECORDED
     await chat.desk.typed(Typed(BOB, "-100", "/sayso lock", direct=False))
     assert len(await chat.security()) == MOST_RECORDED + 1
+
+
+async def test_who_sits_at_a_local_channel_may_type_answers_to_what_is_asked_there(chat, make_request):
+    request = await chat.ask(make_request())
+    line = f"/approve {request.id[:8]}"
+    elsewhere = Typed(Sender("terminal", "0", "root"), "", line, direct=True)
+    assert "no request with this id" in (await chat.desk.typed(elsewhere)).text
+    assert await chat.state(request) is State.WAITING
+    here = Typed(Sender("web", "operator", "operator"), "", line, direct=True)
+    assert "Allowed once by operator" in (await chat.desk.typed(here)).text
+    assert await chat.state(request) is State.APPROVED

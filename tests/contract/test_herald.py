@@ -11,6 +11,7 @@ import pytest
 from core.approvals import lifecycle
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
+from core.approvals.elevation import unasked
 from core.approvals.herald import MOST_IN_WINDOW, MOST_NEWS, WINDOW_MS, Addresses, Herald
 from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
@@ -18,6 +19,7 @@ from core.approvals.service import Approvals
 from core.config import NoticeSettings
 from core.errors import StoreError
 from core.model.chat import Press, Typed
+from core.model.decision import Decision, Effect, Layer
 from core.model.notice import NoticeKind
 from core.model.principal import Sender
 from core.model.request import AuditEvent, State
@@ -309,3 +311,67 @@ async def test_what_was_heard_before_the_end_is_kept_for_the_next_start(kept, cl
         ("-100", NoticeKind.DENIED),
         ("-900", NoticeKind.DENIED),
     ]
+
+
+SET = {
+    "session": str(CHAT),
+    "level": "full",
+    "until": 1_700_000_900_000,
+    "reason": "hunter2 is lost",
+    "once": False,
+    "breakGlass": False,
+    "name": "Ann",
+}
+
+
+def level_set(**facts):
+    return AuditEvent(5, "elevated.set", "person:telegram:111", None, SET | facts)
+
+
+async def test_a_level_is_told_in_the_chat_of_its_session_and_to_the_targets(make_world):
+    world = await make_world(**OPS)
+    world.herald.hear(level_set())
+    await world.told(2)
+    for place in ("-100", "-900"):
+        (text,) = world.channel.texts(place, NoticeKind.ELEVATED)
+        assert text.startswith("Elevated full until 2023-11-14")
+        assert "Ann (person:telegram:111)" in text
+        assert "hunter2" not in text
+    assert world.channel.texts("-7") == []
+
+
+async def test_break_glass_is_told_everywhere_even_where_such_notices_are_off(make_world):
+    world = await make_world(**OPS, elevated=False)
+    world.herald.hear(level_set())
+    world.herald.hear(level_set(breakGlass=True))
+    await world.told(3)
+    told = {place for place, notice in world.channel.told if "Break-glass: elevated full" in notice.text}
+    assert told == {"-100", "-7", "-900"}
+    assert len(world.channel.told) == 3
+
+
+async def test_every_run_under_full_is_told_and_many_are_summed_up(make_world, in_chat):
+    world = await make_world(**OPS)
+    why = Decision(Layer.ELEVATED, Effect.ALLOW, "set by Ann", "elevated.full")
+    for number in range(MOST_IN_WINDOW + 3):
+        request = replace(in_chat, id=f"{number:032x}")
+        start = unasked(lifecycle.allowed(request, world.clock.now()), why)
+        assert await world.ledger.commit(start)
+    await world.told(2 * MOST_IN_WINDOW)
+    world.clock.advance(WINDOW_MS)
+    await world.quiet()
+    for place in ("-100", "-900"):
+        texts = world.channel.texts(place, NoticeKind.ELEVATED)
+        assert len([text for text in texts if "Ran on the host without asking" in text]) == MOST_IN_WINDOW
+        assert texts[-1] == "3 more notices about elevated mode in the last minute"
+
+
+async def test_one_refusal_is_only_recorded_and_several_are_told_to_the_targets(make_world):
+    world = await make_world(**OPS)
+    who = {"name": "Mal", "place": "-100"}
+    world.herald.hear(AuditEvent(5, "security.elevation-refused", "person:telegram:666", None, who))
+    world.herald.hear(AuditEvent(5, "security.elevation-attempts", "person:telegram:666", None, who))
+    await world.quiet()
+    told = [text for text in world.channel.texts("-900") if "elevat" in text]
+    assert len(told) == 1
+    assert "again and again" in told[0]

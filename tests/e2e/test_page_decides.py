@@ -349,3 +349,67 @@ def test_a_decided_card_leaves_the_waiting_list_although_it_was_pressed_last(dae
     assert finish(asking)[0] == 77
     expect(page.locator("[data-decided] .card")).to_contain_text("pressed-last", timeout=LATE_MS)
     expect(page.get_by_text("Nothing waits")).to_be_visible()
+
+
+@pytest.fixture
+def elevating(make_daemon):
+    return make_daemon("tools: {elevated: {enabled: true, allowFrom: ['web:operator']}}\n").start()
+
+
+def change(page, session="agent:main:main"):
+    """Open what can be set for a session, and return it."""
+    page.get_by_role("link", name="Sessions", exact=True).click()
+    card = page.locator(".session").filter(has=page.get_by_text(session, exact=True))
+    card.get_by_text("Change", exact=True).click()
+    return card
+
+
+def set_full(card):
+    card.locator("form.full").get_by_label("Reason").fill("the disk is full")
+    card.get_by_role("button", name="Set full").click()
+
+
+def test_full_set_on_the_page_runs_on_the_host_without_asking_until_it_is_switched_off(
+    elevating, sign_in, problems, finish
+):
+    elevating.sayso("exec", "--", "git", "--version")
+    page = sign_in(elevating)
+    set_full(change(page))
+    expect(page.locator("[data-said]")).to_contain_text("agent:main:main: elevated full until")
+    (row,) = elevating.json("sessions")
+    assert (row["elevated"], row["setBy"]) == ("full", "operator (web:operator)")
+    outcome = elevating.json("exec", "--", "touch", "by-elevation")
+    assert (outcome["placement"], outcome["approval"]["decision"]) == ("host", "allowed-by-elevation")
+    page.get_by_role("link", name="All requests").click()
+    expect(page.locator(".card").filter(has_text="touch by-elevation")).to_contain_text("ELEVATED")
+    expect(page.locator("[data-alarm]")).to_contain_text("Elevated full, nobody is asked: agent:main:main")
+    page.get_by_role("link", name="See sessions").click()
+    page.get_by_role("button", name="Switch off").click()
+    expect(page.locator("[data-alarm]")).to_be_hidden()
+    asking = elevating.ask("--", "touch", "after-it")
+    (request,) = elevating.pending()
+    assert request["placement"] == "sandbox"
+    elevating.sayso("deny", request["id"])
+    assert finish(asking)[0] == 77
+    assert problems == []
+
+
+def test_a_page_that_allow_from_does_not_name_sets_nothing_and_says_where_to_write_it(make_daemon, sign_in):
+    config = "tools: {elevated: {enabled: true, allowFrom: ['telegram:1', 'web:name:web']}}\n"
+    daemon = make_daemon(config).start()
+    daemon.sayso("exec", "--", "git", "--version")
+    page = sign_in(daemon)
+    set_full(change(page))
+    expect(page.locator(".said.refused")).to_contain_text(
+        "web:operator is not in tools.elevated.allowFrom; add it there and run sayso reload"
+    )
+    assert [row["elevated"] for row in daemon.json("sessions")] == ["off"]
+
+
+def test_where_elevated_mode_is_off_the_page_says_so(daemon, sign_in):
+    daemon.sayso("exec", "--", "git", "--version")
+    page = sign_in(daemon)
+    set_full(change(page))
+    expect(page.locator(".said.refused")).to_contain_text(
+        "elevated mode is off: tools.elevated.enabled is false"
+    )

@@ -188,3 +188,59 @@ def test_what_is_no_answer_decides_nothing(terminal, finish):
     (request,) = terminal.daemon.pending()
     terminal.daemon.sayso("deny", request["id"])
     assert finish(asking)[0] == 77
+
+
+@pytest.fixture
+def elevating(make_daemon, wait_for):
+    """A terminal whose user may elevate."""
+    config = f"tools: {{elevated: {{enabled: true, allowFrom: ['terminal:{os.getuid()}']}}}}\n"
+    terminal = Terminal(make_daemon(config), wait_for)
+    terminal.see("ready socket=", "page=http://127.0.0.1:")
+    yield terminal
+    terminal.close()
+
+
+def test_a_session_is_elevated_and_its_card_says_so_below_the_host(elevating, finish):
+    elevating.type("/elevated on")
+    elevating.see("No session belongs to this chat")
+    elevating.type("/elevated on for 30m agent:main:main")
+    elevating.see("agent:main:main: elevated on until", "its commands run on the host")
+    asking = elevating.daemon.ask("--", "touch", "on-the-host")
+    elevating.card("/usr/bin/touch on-the-host")
+    elevating.see(" HOST ", " ELEVATED  it runs on the host: elevated on (set by")
+    elevating.type("/pending")
+    short = ID.findall(elevating.text)[-1]
+    elevating.see(f"{short}  /usr/bin/touch on-the-host")
+    elevating.type(f"/deny {short} not there")
+    assert finish(asking)[0] == 77
+    elevating.see(": not there")
+    elevating.type("/sayso bind agent:main:main")
+    elevating.see("This chat means agent:main:main")
+    elevating.type("/elev off")
+    elevating.see("agent:main:main: elevated off")
+
+
+def test_an_answer_may_be_a_command_with_the_id(elevating, finish):
+    asking = elevating.daemon.ask("--", "touch", "by-command")
+    short = elevating.card("/usr/bin/touch by-command")
+    elevating.type("/approve 00000000")
+    elevating.see("There is no request with this id")
+    elevating.type(f"/approve {short}")
+    assert finish(asking)[0] == 0
+    elevating.see("Allowed once by")
+
+
+def test_who_is_not_in_allow_from_elevates_nothing_and_locks_nothing(terminal):
+    terminal.type("/elevated full agent:main:main")
+    terminal.see("not among the people who may elevate")
+    terminal.type("/sayso lock")
+    terminal.see("not among the people who may decide")
+    assert terminal.daemon.json("status")["locked"] is False
+
+
+def test_who_is_in_allow_from_locks_everything(elevating):
+    elevating.type("/sayso status")
+    elevating.see("0 waiting, 0 running, not locked")
+    elevating.type("/sayso lock")
+    elevating.see("ocked")
+    assert elevating.daemon.json("status")["locked"] is True

@@ -297,7 +297,8 @@ class TestPresses:
                 f"f:{NONCE}:9_000",
                 f"f:{NONCE}:٩٠٠٠٠٠",
             ],
-            *[f"{verb}:{NONCE}:900000" for verb in "oadvmlnr"],
+            *[f"{verb}:{NONCE}:900000" for verb in "oadvmlnrc"],
+            f"c:{NONCE}",
         ],
     )
     async def test_made_up_buttons_never_reach_the_desk(self, telegram_api, message, ann, chat_desk, data):
@@ -512,7 +513,7 @@ class TestMenus:
             await channel.post(make_card(), str(ops.id), NONCE)
         await channel.notify(Notice(NoticeKind.SECURITY, "told"), str(telegram_api.private_chat(ann).id))
         await telegram_api.until(lambda: telegram_api.menu_of(ops))
-        assert set(telegram_api.menu_of(ops)) == {"approve", "deny", "pending", "elevated", "sayso"}
+        assert set(telegram_api.menu_of(ops)) == {"approve", "deny", "pending", "elevated", "elev", "sayso"}
         assert telegram_api.menu_of(telegram_api.private_chat(ann)) == {}
         await channel.close()
         assert len(telegram_api.calls_of("setMyCommands")) == 2

@@ -119,7 +119,7 @@ async def test_a_hostile_cwd_is_refused_and_nothing_runs(system, cwd):
     ],
 )
 async def test_an_environment_that_changes_what_runs_is_put_to_a_person(system, env):
-    harmless = await system.gate.run(exec_call("git", "--version", env=(("A", "1"),)), None, Noting())
+    harmless = await system.gate.run(exec_call("git", "--version", env=(("LANG", "C"),)), None, Noting())
     assert harmless.status is Status.FINISHED
     asked = await system.gate.ask(ToolCall("exec", MAIN, command=_listed_with(env)), None)
     assert asked.status is Status.PENDING

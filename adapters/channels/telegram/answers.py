@@ -8,6 +8,7 @@ from dataclasses import replace
 from telegram import Bot, InlineKeyboardMarkup
 from telegram.error import Forbidden, TelegramError
 
+from adapters.channels.telegram.choices import Choices
 from adapters.channels.telegram.faults import said, unchanged
 from adapters.channels.telegram.identity import Address, MessageRef
 from adapters.channels.telegram.keyboards import answer_keyboard, more_keyboard
@@ -44,6 +45,7 @@ class Answerer:
         self._desk = desk
         self._places = places
         self._clock = clock
+        self._choices = Choices(bot)
         self._refused: dict[int, float] = {}
 
     async def pressed(self, pressed: Pressed) -> None:
@@ -62,6 +64,8 @@ class Answerer:
             text = await self._shown(pressed, reply, user)
         elif reply.card is not None:
             text = await self._navigated(pressed, reply.card)
+        elif press.verb == Verb.CHOOSE and not reply.still_open:
+            text = await self._chosen(pressed, reply)
         if units(text) > LONGEST_TOAST and await self._told(user, text):
             text = SENT_PRIVATELY
         await self._acknowledge(pressed.query_id, text)
@@ -134,15 +138,22 @@ class Answerer:
             if not unchanged(error):
                 log.info("telegram: the buttons could not be changed: %s", said(error))
 
+    async def _chosen(self, pressed: Pressed, reply: Reply) -> str:
+        """Put the answer in the place of the choice, and tell those who saw the command where they may."""
+        asked = await self._choices.end(pressed.ref, reply.text)
+        if asked is not None and not reply.private and asked.address != pressed.address:
+            await self._told(asked.address, reply.text, reply_to=asked.message)
+        return shorten(reply.text, LONGEST_TOAST)  # the message has all of it
+
     async def _reply(self, commanded: Commanded, reply: Reply) -> None:
         in_private = commanded.typed.direct or not reply.private
-        if in_private:
-            await self._told(
-                commanded.address, reply.text, document=reply.document, reply_to=commanded.message
-            )
-            return
         user = Address(int(commanded.typed.sender.id))
-        if not await self._told(user, reply.text, document=reply.document):
+        to, reply_to = (commanded.address, commanded.message) if in_private else (user, None)
+        if reply.choices:
+            arrived = await self._choices.offer(commanded, reply, to, reply_to)
+        else:
+            arrived = await self._told(to, reply.text, document=reply.document, reply_to=reply_to)
+        if not arrived and not in_private:
             await self._told(commanded.address, UNREACHABLE, reply_to=commanded.message)
 
     async def _told(

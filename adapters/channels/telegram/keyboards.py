@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
+from adapters.channels.telegram.text import shorten, visible
 from core.display import span
 from core.model.card import Card
-from core.model.chat import Verb
+from core.model.chat import Choice, Verb
 
 _IN_ROW = 3
+_LABEL = 48  # a phone shows about as many; the message says it whole
 
 
 def keyboard(card: Card, nonce: str, *, view_first: bool) -> InlineKeyboardMarkup | None:
@@ -34,6 +38,16 @@ def more_keyboard(card: Card, nonce: str) -> InlineKeyboardMarkup:
     if card.denies_always:
         denials.insert(0, _button("Deny always", Verb.DENY_ALWAYS, nonce))
     return InlineKeyboardMarkup([*rows, denials, [_button("Back", Verb.LESS, nonce)]])
+
+
+def choice_keyboard(choices: Sequence[Choice]) -> InlineKeyboardMarkup:
+    """Return a button for each choice, numbered as the message numbers them."""
+    return InlineKeyboardMarkup(
+        [
+            [_button(shorten(f"{number} · {visible(choice.label)}", _LABEL), Verb.CHOOSE, choice.token)]
+            for number, choice in enumerate(choices, start=1)
+        ]
+    )
 
 
 def _view_keyboard(nonce: str) -> InlineKeyboardMarkup:

@@ -16,10 +16,11 @@ COMMANDS = {
     "pending": "what waits for an answer",
     "approve": "ID [always] or [for 30m]: allow a request",
     "deny": "ID [always] [reason]: deny a request",
-    "elevated": "on, off, ask or full for this session",
-    "sayso": "status, lock, help",
+    "elevated": "on, ask, full or off [for 30m]: where commands run, and who is asked; alone: how it stands",
+    "elev": "the same as /elevated",
+    "sayso": "status, lock, bind SESSION or help",
 }
-_OURS = frozenset({*COMMANDS, "elev", "pair"})
+_OURS = frozenset({*COMMANDS, "pair"})
 _VERBS = "".join(Verb)
 _DATA = re.compile(rf"(?P<verb>[{_VERBS}]):(?P<nonce>[A-Za-z0-9_-]{{22}})(?::(?P<ms>[1-9][0-9]{{0,9}}))?")
 
@@ -31,6 +32,7 @@ ANONYMOUS = (
 )
 NOT_TEXT = "The reason has to be text. Reply to the same message once more."
 NOT_OURS = "This button is none of Sayso's."
+TOO_OLD = "This choice is no longer open. Type the command once more."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,9 @@ def _press(query: CallbackQuery) -> Read:
     matched = _DATA.fullmatch(query.data or "")
     if matched is None or query.message is None or not _time_fits(matched):
         return Refused(NOT_OURS, query_id=query.id)
+    words = _why_not_chosen(query.message, matched)
+    if words:
+        return Refused(words, query_id=query.id)
     ref = MessageRef(query.message.chat.id, query.message.message_id)
     address = _address(query.message)
     sender = sender_of(query.from_user)
@@ -103,6 +108,16 @@ def _time_fits(data: re.Match[str]) -> bool:
     if data["verb"] != Verb.ALLOW_FOR:
         return data["ms"] is None
     return data["ms"] is not None and SHORTEST_MS <= int(data["ms"]) <= LONGEST_MS
+
+
+def _why_not_chosen(message: MaybeInaccessibleMessage, data: re.Match[str]) -> str | None:
+    """Say why a choice is not taken: its answer takes the place of its message, which must be the one."""
+    if data["verb"] != Verb.CHOOSE:
+        return None
+    if not isinstance(message, Message) or not message.is_accessible:
+        return TOO_OLD
+    rows = message.reply_markup.inline_keyboard if message.reply_markup else ()
+    return None if any(button.callback_data == data[0] for row in rows for button in row) else NOT_OURS
 
 
 def _message(message: Message, me: User | None) -> Read:

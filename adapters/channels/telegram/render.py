@@ -5,17 +5,19 @@ Lengths and offsets count UTF-16 units, as Telegram does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from adapters.channels.telegram.text import LONGEST, Message, Text, fit, visible
+from adapters.channels.telegram.text import LONGEST, Message, Text, fit, units, visible
 from core.display import Elided, time_left
 from core.model.card import Card, CardOutcome
+from core.model.chat import Choice
 from core.model.notice import Notice, NoticeKind
 from core.model.request import State
 
 _COMMAND_ASKED, _COMMAND_ASKED_LINES = 1_700, 30
+_WORDS = 450  # what the agent's name and our own words beside the facts take at most
 _COMMAND_PAST, _COMMAND_PAST_LINES = 900, 12
 _OUTPUT, _OUTPUT_LINES = 700, 24
 
@@ -81,12 +83,20 @@ def reply_message(words: str) -> tuple[Message, bool]:
     return Text().words(shown.text).message(), bool(shown.omitted)
 
 
+def choice_message(words: str, choices: Sequence[Choice]) -> Message:
+    """Render a reply that lets its reader choose; labels stand here whole, also where buttons cut them."""
+    lines = [words, *(f"{number}. {choice.label}" for number, choice in enumerate(choices, start=1))]
+    return reply_message("\n".join(lines))[0]
+
+
 def _asked(card: Card, now: int) -> Rendered:
     text = Text()
-    command = _cut(card.command, _COMMAND_ASKED, _COMMAND_ASKED_LINES)
     facts = [(label, fit(visible(value), most)) for label, value, most in _facts(card)]
-    elided = bool(command.omitted) or any(value.omitted for _, value in facts)
-    _head(text, card)
+    elevated = _elevated(card)
+    taken = units(elevated.text) + sum(units(label) + units(value.text) for label, value in facts)
+    command = _cut(card.command, min(_COMMAND_ASKED, LONGEST - _WORDS - taken), _COMMAND_ASKED_LINES)
+    elided = any(part.omitted for part in (command, elevated, *(value for _, value in facts)))
+    _head(text, card, elevated)
     _block(text, command)
     for label, value in facts:
         text.bold(label).add(" ").code(value.text).add("\n")
@@ -101,7 +111,7 @@ def _asked(card: Card, now: int) -> Rendered:
 
 def _past(card: Card) -> Rendered:
     text = Text()
-    _head(text, card)
+    _head(text, card, _elevated(card))
     _block(text, _cut(card.command, _COMMAND_PAST, _COMMAND_PAST_LINES))
     text.bold("Where").add(" ").code(fit(visible(_where(card)), 300).text).add("\n")
     if card.decided:
@@ -118,10 +128,16 @@ def _past(card: Card) -> Rendered:
     return Rendered(text.message(), elided=False)
 
 
-def _head(text: Text, card: Card) -> None:
+def _head(text: Text, card: Card, elevated: Elided) -> None:
     if card.on_host:
         text.bold("🟥 HOST").add(": on this machine itself, outside the sandbox\n")
+    if card.elevated:
+        text.bold("⚡ ELEVATED").add(" ").code(elevated.text).add("\n")
     text.bold(_HEADS[card.state]).add(" · ").code(fit(visible(card.agent), 80).text).add("\n")
+
+
+def _elevated(card: Card) -> Elided:
+    return fit(visible(card.elevated), 350)
 
 
 def _facts(card: Card) -> Iterator[tuple[str, str, int]]:
@@ -154,14 +170,14 @@ def _block(text: Text, shown: Elided) -> None:
     text.add("\n")
 
 
-def _cut(value: str, units: int, lines: int) -> Elided:
+def _cut(value: str, most: int, lines: int) -> Elided:
     """Shorten by lines too: many empty ones would push the end of a command out of sight."""
     value = visible(value, multiline=True)
     rows = value.split("\n")
     if len(rows) <= lines:
-        return fit(value, units)
+        return fit(value, most)
     head, tail = "\n".join(rows[: lines * 2 // 3]), "\n".join(rows[-(lines // 3) :])
-    head, tail = fit(head, units * 2 // 3).head, fit(tail[::-1], units // 3).head[::-1]
+    head, tail = fit(head, most * 2 // 3).head, fit(tail[::-1], most // 3).head[::-1]
     return Elided(head, len(value) - len(head) - len(tail), tail)
 
 

@@ -6,25 +6,37 @@ import asyncio
 import os
 from typing import TextIO
 
-from adapters.channels.terminal.answers import HELP, Asked, Said, Unclear, not_offered, read_line
+from adapters.channels.terminal.answers import (
+    Asked,
+    Chosen,
+    Commanded,
+    Said,
+    Unclear,
+    help_text,
+    not_offered,
+    read_line,
+)
+from adapters.channels.terminal.commands import SETTLE_S, Typist
 from adapters.channels.terminal.printer import Printer
 from adapters.channels.terminal.render import (
     Style,
     card_text,
     decided_text,
     list_text,
+    notice_text,
     outcome_text,
     progress_text,
+    reply_text,
 )
 from core.display import safe
 from core.errors import SaysoError, StartError
 from core.model.card import Card
+from core.model.chat import Reply
 from core.model.notice import Notice
 from core.model.principal import Reviewer
 from core.model.request import Review
 from core.ports import ChatDesk, Clock, ReviewDesk
 
-SETTLE_S = 0.5  # younger cards cannot be answered: what was typed was not meant for them
 _BACKGROUND_S = 1.0
 _LONGEST_LINE = 4096
 _WIDEST = 110
@@ -72,7 +84,8 @@ class TerminalChannel:
                 "channels.terminal needs a terminal on standard input; set channels.terminal.enabled to never"
             ) from error
         self._printer.start()
-        self._reader = asyncio.create_task(self._answer_lines(desk), name="terminal-answers")
+        typist = Typist(desk, self._clock, self._user)
+        self._reader = asyncio.create_task(self._answer_lines(desk, typist), name="terminal-answers")
 
     async def post(self, card: Card, place: str, nonce: str) -> str:  # noqa: ARG002 - there is one terminal
         """Print a card, or count it where an older one is being asked about."""
@@ -109,8 +122,7 @@ class TerminalChannel:
     async def notify(self, notice: Notice, place: str) -> None:  # noqa: ARG002 - there is one terminal
         """Print a notice."""
         if not self._silent:
-            about = f"\nRequest: {notice.request_id[:8]}" if notice.request_id else ""
-            self._say(notice.text + about)
+            self._say(notice_text(notice, self._style))
 
     async def close(self) -> None:
         """Stop listening and printing."""
@@ -185,20 +197,32 @@ class TerminalChannel:
 
     # Answering
 
-    async def _answer_lines(self, desk: ReviewDesk) -> None:
+    async def _answer_lines(self, desk: ReviewDesk, typist: Typist) -> None:
         while True:
             line = await self._lines.get()
-            said = read_line(line, self._waiting)
-            if isinstance(said, Said):
+            said = read_line(line, self._waiting, choosing=typist.choosing)
+            if isinstance(said, Commanded | Chosen):
+                await self._command(said, typist)
+            elif isinstance(said, Said):
                 await self._answer(said, desk)
             elif isinstance(said, Unclear):
                 self._say(safe(said.text))
             elif isinstance(said, Asked):
                 self._explain(said)
 
+    async def _command(self, said: Commanded | Chosen, typist: Typist) -> None:
+        try:
+            reply = await (
+                typist.typed(said.text) if isinstance(said, Commanded) else typist.chosen(said.number)
+            )
+        except SaysoError as error:
+            reply = Reply(str(error))
+        if reply is not None:
+            self._say(reply_text(reply, self._style))
+
     def _explain(self, asked: Asked) -> None:
         if asked.what == "help":
-            self._say("\n".join(HELP))
+            self._say(help_text(self._user))
         else:
             self._say(list_text(self._waiting.values(), self._clock.now(), self._style))
 

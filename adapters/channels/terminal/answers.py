@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from core.approvals import commands
 from core.model.card import Card
+from core.model.principal import Reviewer
 from core.model.request import Answer
 
 _ANSWERS = {
@@ -23,8 +24,9 @@ _ANSWERS = {
     "never": Answer.DENY_ALWAYS,
 }
 _PREFIX = re.compile(r"[0-9a-zA-Z-]{4,64}")
+_NUMBER = re.compile(r"[1-9][0-9]?")
 
-HELP = (
+_ANSWERING = (
     "a  or once      allow it once",
     "f 30m           allow it, and exactly this again for that time (30s, 30m, 2h, 1d)",
     "A  or always    allow it and remember what the card says",
@@ -54,17 +56,48 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Commanded:
+    """A command as in chats."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The number of a choice that was offered, from 1 on."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Unclear:
     """A line that decides nothing, and what to tell about it."""
 
     text: str
 
 
-def read_line(line: str, waiting: Collection[str]) -> Said | Asked | Unclear | None:
-    """Read a line against the ids that wait; None for an empty one."""
+def help_text(user: Reviewer) -> str:
+    """Say what can be typed, and as whom."""
+    chats = (f"  {line}" for line in commands.HELP.splitlines() if not line.startswith("/pair"))
+    who = f"Commands of chats work here too. You are {user.channel}:{user.id}: so must allowFrom name you."
+    return "\n".join((*_ANSWERING, who, *chats))
+
+
+def read_line(
+    line: str, waiting: Collection[str], *, choosing: bool = False
+) -> Said | Asked | Commanded | Chosen | Unclear | None:
+    """Read a line against the ids that wait; None for an empty one, a choice only while there is one."""
     words = line.split()
     if not words:
         return None
+    if words[0].startswith("/"):
+        return _command(line)
+    if choosing and len(words) == 1 and _NUMBER.fullmatch(words[0]):
+        return Chosen(int(words[0]))
+    return _answer(words, waiting)
+
+
+def _answer(words: list[str], waiting: Collection[str]) -> Said | Asked | Unclear:
     if words[0] in ("?", "help", "list") and len(words) == 1:
         return Asked("list" if words[0] == "list" else "help")
     answer = _ANSWERS.get(words[0])
@@ -73,6 +106,12 @@ def read_line(line: str, waiting: Collection[str]) -> Said | Asked | Unclear | N
     if answer is Answer.ALLOW_FOR:
         return _timed(words[1:], waiting)
     return _addressed(Said(answer), words[1:], waiting)
+
+
+def _command(line: str) -> Commanded | Unclear:
+    if commands.parse(line) is None:
+        return Unclear(f"“{line.split(maxsplit=1)[0]}” is no command here; ? lists them.")
+    return Commanded(line)
 
 
 def not_offered(card: Card, answer: Answer) -> str | None:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 from core.display import elide, safe, time_left
 from core.model.card import Card
+from core.model.chat import Reply
+from core.model.notice import Notice, NoticeKind
 
 _HEAD, _TAIL = 4_000, 1_000
 _LABEL = 9
+_ELEVATED = " ELEVATED "
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,10 @@ def card_text(card: Card, now: int, more: int, style: Style) -> str:
     ]
     if card.on_host:
         lines.append("│ " + style.paint(ALARM, " HOST ") + style.paint(RED, " outside the sandbox"))
+    if card.elevated:
+        first, *rest = _wrapped(safe(card.elevated), style.width - len(_ELEVATED) - 3)
+        lines.append("│ " + style.paint(ALARM, _ELEVATED) + style.paint(RED, f" {first}"))
+        lines += ["│ " + " " * len(_ELEVATED) + style.paint(RED, f" {part}") for part in rest]
     lines.append("│")
     lines += [f"│   {style.paint(BOLD, part)}" for part in _command(card, style)]
     lines.append("│")
@@ -72,6 +79,25 @@ def list_text(cards: Iterable[Card], now: int, style: Style) -> str:
             f"· {card.short_id}  {time_left(card.deadline - now)}  {where}{safe(card.agent)}: {command}"
         )
     return "\n".join(lines) or "Nothing waits."
+
+
+def reply_text(reply: Reply, style: Style) -> str:
+    """Render the answer to a command, with the choices that it offers, by their numbers."""
+    lines = [safe(reply.text, multiline=True)]
+    lines += [
+        f"  {style.paint(BOLD, str(number))}  {safe(choice.label)}"
+        for number, choice in enumerate(reply.choices, start=1)
+    ]
+    if reply.choices:
+        lines.append("Type its number.")
+    return "\n".join(lines)
+
+
+def notice_text(notice: Notice, style: Style) -> str:
+    """Render what is told without being asked; elevated mode in a way that is not overlooked."""
+    about = f"\nRequest: {notice.request_id[:8]}" if notice.request_id else ""
+    mark = style.paint(ALARM, _ELEVATED) + " " if notice.kind is NoticeKind.ELEVATED else ""
+    return mark + notice.text + about
 
 
 def _facts(card: Card, now: int) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from adapters.channels.web.guard import Guard, Handler, add_headers, bracketed, 
 from adapters.channels.web.identity import LoginLinks, Logins
 from adapters.channels.web.pages import Desks, Pages
 from core.config import WebSettings
-from core.desks import PermissionDesk
+from core.desks import PermissionDesk, SessionDesk
 from core.errors import StartError
 from core.model.card import Card
 from core.model.notice import Notice
@@ -43,10 +43,15 @@ class WebChannel:
         self._port: int | None = None
         self._guard: Guard | None = None
         self._troubles: Callable[[], Sequence[str]] = tuple
+        self._sessions: SessionDesk | None = None
 
     def show_troubles(self, troubles: Callable[[], Sequence[str]]) -> None:
         """Show on every page, in a line each, what is wrong with other channels; call it before `open`."""
         self._troubles = troubles
+
+    def show_sessions(self, desk: SessionDesk) -> None:
+        """Show sessions on a page of their own, and on every page which are elevated; before `open` too."""
+        self._sessions = desk
 
     @property
     def address(self) -> str:
@@ -66,7 +71,7 @@ class WebChannel:
         """Bind the port and serve; raises StartError where it cannot."""
         self._hub = Hub()
         app = web.Application(client_max_size=_LARGEST_FORM)
-        desks = Desks(desk, self._permissions)
+        desks = Desks(desk, self._permissions, self._sessions)
         pages = Pages(desks, self._hub, self._logins, self._links, self._clock, self._troubles)
         app.add_routes(pages.routes())
         app.on_response_prepare.append(add_headers)

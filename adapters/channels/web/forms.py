@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from aiohttp import web
 
 from adapters.channels.web.identity import csrf_matches
 from core.approvals import commands
+from core.model.elevation import Level
 from core.model.principal import Reviewer
 from core.model.request import Answer, Review
 
 LONGEST_REASON = 500
+LONGEST_SESSION = 1_000
 
 # A button of a form says one thing only, so the time stands behind the answer.
 _FOR = re.compile(r"allow-for:([0-9]{1,12})")
 _ALONE = frozenset(Answer) - {Answer.ALLOW_FOR}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What somebody wants a session's level to be."""
+
+    session: str
+    level: str
+    for_ms: int | None
+    reason: str | None
 
 
 async def read(request: web.Request) -> dict[str, str]:
@@ -36,6 +49,29 @@ def review(request_id: str, form: Mapping[str, str], reviewer: Reviewer) -> Revi
     """Read a person's answer to a card; whether it is offered there is for the desk to say."""
     answer, for_ms = _answer(form.get("answer", ""))
     return Review(request_id, answer, reviewer, _reason(form.get("reason", "")), for_ms)
+
+
+def wish(form: Mapping[str, str]) -> Wish:
+    """Read which level a session is to have, for how long and why; who may set it is for the desk to say."""
+    level = form.get("level", "")
+    if level not in list(Level):
+        raise web.HTTPBadRequest(text=f"level must be one of {', '.join(Level)}.")
+    return Wish(session(form), level, _time(form.get("for", "")), _reason(form.get("reason", "")))
+
+
+def session(form: Mapping[str, str]) -> str:
+    """Read which session is meant."""
+    given = form.get("session", "")
+    if not given or len(given) > LONGEST_SESSION:
+        raise web.HTTPBadRequest(text="session must name a session as this page shows it.")
+    return given
+
+
+def _time(text: str) -> int | None:
+    try:
+        return commands.duration_ms(text.strip()) if text.strip() else None
+    except ValueError as error:
+        raise web.HTTPBadRequest(text=f"{error} Nothing was changed.") from None
 
 
 def _answer(text: str) -> tuple[Answer, int | None]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from aiohttp import web
 from adapters.channels.web import forms, render
 from adapters.channels.web.events import Client, Hub
 from adapters.channels.web.identity import FailureLimit, LoginLinks, Logins, csrf_of, digest
-from core.desks import PermissionDesk
+from adapters.channels.web.sessions import alarm, sessions_html
+from core.desks import PermissionDesk, SessionDesk
 from core.display import safe
-from core.errors import UnknownRequest
+from core.errors import RequestError, UnknownRequest
 from core.model.card import Card
 from core.model.principal import Reviewer
 from core.ports import Clock, ReviewDesk
@@ -51,6 +52,7 @@ class Desks:
 
     reviews: ReviewDesk
     permissions: PermissionDesk
+    sessions: SessionDesk | None = None
 
 
 class Pages:
@@ -68,6 +70,7 @@ class Pages:
         self.logins = logins
         self._desk = desks.reviews
         self._permissions = desks.permissions
+        self._sessions = desks.sessions
         self._hub = hub
         self._links = links
         self._clock = clock
@@ -86,6 +89,9 @@ class Pages:
             web.post(one + "/decide", self.decide),
             web.get("/permissions", self.permissions),
             web.post(r"/permissions/{id:[A-Za-z0-9_-]{1,64}}/revoke", self.revoke),
+            web.get("/sessions", self.sessions),
+            web.post("/sessions/level", self.elevate),
+            web.post("/sessions/end", self.end_session),
             web.get("/events", self.events, allow_head=False),
             web.get("/session", self.session),
             web.get(r"/login/{code:[A-Za-z0-9_-]{1,64}}", self.login_page),
@@ -139,6 +145,29 @@ class Pages:
             said = render.Said(answer["text"], accepted=True)
         self._said[digest(token)] = said
         raise web.HTTPSeeOther("/permissions")
+
+    @signed_in
+    async def sessions(self, _request: web.Request, token: str) -> web.StreamResponse:
+        """Show the sessions, and what is set for each."""
+        rows = await self._session_desk().sessions()
+        return _html(sessions_html(rows, self._page(token)))
+
+    @signed_in
+    async def elevate(self, request: web.Request, token: str) -> web.StreamResponse:
+        """Set the level of a session, as far as the desk lets the operator of the page."""
+        form = await forms.read(request)
+        forms.require_csrf(token, form)
+        wish = forms.wish(form)
+        raise await self._done(
+            token, self._session_desk().elevate(wish.session, wish.level, wish.for_ms, wish.reason, OPERATOR)
+        )
+
+    @signed_in
+    async def end_session(self, request: web.Request, token: str) -> web.StreamResponse:
+        """End a session."""
+        form = await forms.read(request)
+        forms.require_csrf(token, form)
+        raise await self._done(token, self._session_desk().end(forms.session(form), OPERATOR))
 
     @signed_in
     async def session(self, _request: web.Request, _token: str) -> web.StreamResponse:
@@ -219,11 +248,11 @@ class Pages:
         except TimeoutError:
             if not await self.logins.valid(token):
                 return False
-            await _send(response, "beat", {"now": self._clock.now(), "troubles": self._trouble_text()})
+            await _send(response, "beat", {"now": self._clock.now(), **self._tidings()})
             return True
         if card is None:
             return False
-        await _send(response, "card", self._event(card, token))
+        await _send(response, "card", {**self._event(card, token), **self._tidings()})
         return True
 
     async def _state(self, token: str) -> dict[str, Any]:
@@ -231,7 +260,7 @@ class Pages:
         decided = await self._desk.decided(_DECIDED)
         return {
             "now": self._clock.now(),
-            "troubles": self._trouble_text(),
+            **self._tidings(),
             "waiting": [self._event(card, token) for card in waiting],
             "decided": [self._event(card, token) for card in decided],
         }
@@ -248,10 +277,38 @@ class Pages:
 
     def _page(self, token: str) -> render.Page:
         said = self._said.pop(digest(token), None)
-        return render.Page(self._clock.now(), csrf_of(token), said, self._trouble_text())
+        return render.Page(
+            self._clock.now(),
+            csrf_of(token),
+            said,
+            self._trouble_text(),
+            self._alarm(),
+            has_sessions=self._sessions is not None,
+        )
+
+    def _tidings(self) -> dict[str, Any]:
+        """Give what stands at the top of every page, beside the cards."""
+        return {"troubles": self._trouble_text(), "alarm": asdict(self._alarm())}
 
     def _trouble_text(self) -> str:
         return safe("\n".join(self._troubles()), multiline=True)
+
+    def _session_desk(self) -> SessionDesk:
+        if self._sessions is None:
+            raise web.HTTPNotFound(text="There is no such page here.")
+        return self._sessions
+
+    async def _done(self, token: str, work: Awaitable[Mapping[str, Any]]) -> web.HTTPException:
+        """Say on the page of sessions what became of a form of it."""
+        try:
+            said = render.Said(str((await work)["text"]), accepted=True)
+        except RequestError as error:
+            said = render.Said(f"Nothing was changed: {error}.", accepted=False)
+        self._said[digest(token)] = said
+        return web.HTTPSeeOther("/sessions")
+
+    def _alarm(self) -> render.Alarm:
+        return alarm(self._sessions.elevated() if self._sessions else ())
 
     def _refusal(self, address: str) -> web.HTTPException:
         if self._failures.reached(address):

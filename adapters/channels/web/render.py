@@ -50,6 +50,17 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Alarm:
+    """What stands on every page while sessions are elevated; `full` where nobody is asked in one of them."""
+
+    text: str = ""
+    full: bool = False
+
+
+NO_ALARM = Alarm()
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """What a page for someone signed in needs beside its cards; `said` is the answer to their last press."""
 
@@ -57,6 +68,8 @@ class Page:
     csrf: str
     said: Said | None = None
     troubles: str = ""
+    alarm: Alarm = NO_ALARM
+    has_sessions: bool = False
 
 
 def card_html(card: Card, now: int, csrf: str) -> str:
@@ -85,6 +98,11 @@ def permissions_html(rows: Sequence[Mapping[str, Any]], page: Page) -> str:
     return _render("permissions.html", rows=[_standing(row, page.now) for row in reversed(rows)], page=page)
 
 
+def page_html(template: str, page: Page, **values: object) -> str:
+    """Render a page for someone signed in."""
+    return _render(template, page=page, **values)
+
+
 def login_html(host: str, code: str) -> str:
     """Render the page behind a login link: one button."""
     return _render("login.html", host=host, code=code)
@@ -104,6 +122,7 @@ def spoken(card: Card) -> str:
     """Say in one sentence what a card shows, for those who listen."""
     if card.waits:
         where = ", on the HOST" if card.on_host else ""
+        where += ", elevated" if card.elevated else ""
         return safe(f"{card.agent} asks to run {elide(card.command, head=120, tail=40).text}{where}")
     return safe(f"Request {card.short_id}: {card.decided or _STATES[card.state]}")
 

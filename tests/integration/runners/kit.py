@@ -44,6 +44,9 @@ class Recorder:
 class Files:
     """A resolver over real files, for absolute names only."""
 
+    def for_one_command(self) -> Files:
+        return self
+
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         del path, cwd
         if not Path(name).exists():

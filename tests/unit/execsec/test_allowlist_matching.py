@@ -82,14 +82,16 @@ def test_a_multi_call_program_is_another_entry_under_each_name() -> None:
 
 
 def test_a_pin_holds_the_content() -> None:
-    entry = AllowlistEntry("/srv/run.sh", real_path="/srv/run.sh", sha256="a" * 64, agent="main")
+    entry = AllowlistEntry("/srv/run.sh", (), real_path="/srv/run.sh", sha256="a" * 64, agent="main")
     assert effect("./run.sh", entry, ask="off") == "allow"
+    assert effect("./run.sh -c x", entry, ask="off") == "deny"
+    assert effect("./run.sh", replace(entry, args=None), ask="off") == "deny"
     assert effect("./run.sh", replace(entry, sha256="b" * 64), ask="off") == "deny"
     assert effect("./run.sh", replace(entry, sha256=None), ask="off") == "deny"
 
 
 def test_a_program_that_another_command_of_the_line_could_replace_asks() -> None:
-    entry = AllowlistEntry("/srv/run.sh", real_path="/srv/run.sh", sha256="a" * 64, agent="main")
+    entry = AllowlistEntry("/srv/run.sh", (), real_path="/srv/run.sh", sha256="a" * 64, agent="main")
     assert judge("cp x run.sh; ./run.sh", entry, "**").decision.rule == "exec.changeable"
     assert effect("cp x run.sh | ./run.sh", entry, "**", ask="off") == "deny"
     assert effect("cd /srv && ./run.sh; echo done", entry, ask="off") == "allow"

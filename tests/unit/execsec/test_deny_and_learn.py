@@ -154,7 +154,7 @@ def test_programs_that_run_anything_are_saved_with_exactly_these_arguments() -> 
 def test_a_program_that_others_could_change_is_pinned() -> None:
     offer = judge("./run.sh").always
     assert offer.entries[0].sha256 == "a" * 64
-    assert offer.words == ("any `./run.sh` command in the sandbox, as long as the file stays as it is",)
+    assert offer.words == ("exactly `./run.sh` in the sandbox, as long as the file stays as it is",)
 
 
 def test_a_chain_saves_only_what_is_not_admitted_yet_and_each_once() -> None:

@@ -11,11 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from telegram import MessageEntity
 
-from adapters.channels.telegram.keyboards import answer_keyboard, keyboard, more_keyboard
+from adapters.channels.telegram.keyboards import answer_keyboard, choice_keyboard, keyboard, more_keyboard
 from adapters.channels.telegram.prompt import why_message
-from adapters.channels.telegram.render import notice_message, render, reply_message, whole_output
+from adapters.channels.telegram.render import (
+    choice_message,
+    notice_message,
+    render,
+    reply_message,
+    whole_output,
+)
 from adapters.channels.telegram.text import LONGEST, Text, fit, shorten, units, visible
 from core.model.card import Card, CardOutcome
+from core.model.chat import Choice
 from core.model.notice import Notice, NoticeKind
 from core.model.request import State
 from core.model.standing import LONGEST_MS, SHORTEST_MS
@@ -126,6 +133,8 @@ def card_of(text: str, **changes: object) -> Card:
         denies_always=True,
         created_at=NOW,
         deadline=NOW + 120_000,
+        progress=text,
+        elevated=text,
     )
     return replace(card, **changes)
 
@@ -230,6 +239,31 @@ def test_the_host_is_the_first_thing_said(make_card, clock) -> None:
     assert message.text.startswith("🟥 HOST: on this machine itself, outside the sandbox\n")
 
 
+def test_elevation_is_said_right_below_the_host_also_once_it_ran(make_card, clock) -> None:
+    card = make_card(on_host=True, placement="HOST", elevated="it runs on the host: elevated on (by @ann)")
+    ran = replace(card, state=State.FINISHED, decided="Allowed once by Ann")
+    for message in (render(each, clock.now()).message for each in (card, ran)):
+        assert message.text.splitlines()[1] == f"⚡ ELEVATED {card.elevated}"
+        assert ("bold", "⚡ ELEVATED") in marked(message)
+        assert ("code", card.elevated) in marked(message)
+    assert "ELEVATED" not in render(make_card(), clock.now()).message.text
+
+
+def test_a_notice_of_elevation_has_a_head_of_its_own() -> None:
+    message = notice_message(Notice(NoticeKind.ELEVATED, "Elevated full\nSession: agent:main:main"))
+    assert marked(message)[0] == ("bold", "⚡ Elevated")
+    assert "Elevated full" in message.text
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_choices_of_any_label_are_within_the_limits_and_never_linked(text) -> None:
+    choices = tuple(Choice(text, NONCE) for _ in range(8))
+    check(choice_message("Which one?", choices))
+    for button in (button for row in choice_keyboard(choices).inline_keyboard for button in row):
+        assert 0 < units(button.text) <= 48
+        assert not [char for char in button.text if unicodedata.category(char) in FORBIDDEN]
+
+
 def labels(markup) -> list[list[str]]:
     return [[button.text for button in row] for row in markup.inline_keyboard]
 
@@ -306,6 +340,7 @@ def test_always_is_not_offered_where_there_is_nothing_to_remember(make_card, clo
         {"env": (("PATH", "p" * 900),)},
         {"always": ("a" * 900,)},
         {"reason": "r" * 900},
+        {"elevated": "e" * 900},
     ],
 )
 def test_a_card_that_does_not_fit_must_be_viewed_first(make_card, clock, changes) -> None:

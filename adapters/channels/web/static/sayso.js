@@ -282,6 +282,7 @@
     const data = JSON.parse(event.data);
     if (data.now) offset = data.now - Date.now();
     if (data.troubles !== undefined) trouble(data.troubles);
+    if (data.alarm !== undefined) warn(data.alarm);
     return data;
   }
 
@@ -290,6 +291,17 @@
     const line = find("[data-troubles]");
     if (line.textContent !== text) line.textContent = text;
     line.hidden = !text;
+  }
+
+  // Which sessions are elevated.
+  function warn({ text, full }) {
+    const box = find("[data-alarm]");
+    const words = find("[data-alarm-text]");
+    const height = box.offsetHeight;
+    if (words.textContent !== text) words.textContent = text;
+    box.hidden = !text;
+    box.classList.toggle("full", full);
+    if (box.offsetHeight !== height) movedAt = performance.now();
   }
 
   function lose() {

@@ -1,0 +1,76 @@
+"""What a program that can run anything makes of a pipe at its input: data, or a program."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from core.model.command import Segment
+from core.shell.names import names
+from core.shell.programs import RUNS_ANYTHING
+from core.shell.word_list import word_list
+
+_AWK: Final = word_list("awk gawk mawk nawk original-awk")
+_SED: Final = word_list("sed gsed")
+_WRITERS: Final = word_list("tee")
+# By first argument: options after which the next word is the whole program.
+_IN_WORDS: Final[dict[str, re.Pattern[str]]] = {
+    **dict.fromkeys(("python", "pypy"), re.compile("-c")),
+    **dict.fromkeys(("node", "nodejs"), re.compile("-(?:e|p|pe)|--eval|--print")),
+    **dict.fromkeys(("perl", "ruby"), re.compile("-[nplaw]*e")),
+    "php": re.compile("-r"),
+}
+_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)")
+_AWK_OPTION: Final = re.compile(r"-F.+|-v[A-Za-z_]\w*=.*", re.ASCII | re.DOTALL)
+_AWK_VALUED: Final = ("-F", "-v")
+_SED_FLAGS: Final = re.compile(r"-[nErsuz]+")
+_PATTERN: Final = r"/(?:[^/\\\n]|\\[^\n])*/"
+_ADDRESS: Final = rf"(?:[0-9]+|\$|{_PATTERN})"
+_SUBSTITUTION: Final = "|".join(
+    rf"s{d}(?:[^{d}\\\n]|\\[^\n])*{d}(?:[^{d}\\\n]|\\[^\n])*{d}[gpI0-9]*" for d in map(re.escape, "/|#,")
+)
+_SED_COMMAND: Final = rf"(?:{_ADDRESS}(?:,{_ADDRESS})?!?)?(?:[pdqD=]|{_SUBSTITUTION})"
+_SED_SCRIPT: Final = re.compile(rf"{_SED_COMMAND}(?:[ ]*;[ ]*{_SED_COMMAND})*;?")
+
+
+def takes_program_from_pipe(segment: Segment) -> bool:
+    """Tell whether what comes through the pipe may be, or steer, what runs; if in doubt it may."""
+    if not segment.piped:
+        return False
+    executable = segment.executable
+    if executable is not None and not executable.trusted:
+        return True
+    found = names(segment) & RUNS_ANYTHING
+    return bool(found) and not _takes_data(found, segment.argv[1:])
+
+
+def _takes_data(found: frozenset[str], arguments: tuple[str, ...]) -> bool:
+    if found <= _WRITERS:
+        return True
+    if found <= _AWK:
+        return _is_awk_filter(arguments)
+    if found <= _SED:
+        return _is_sed_filter(arguments)
+    return all(name in _IN_WORDS and _is_in_words(_IN_WORDS[name], arguments) for name in found)
+
+
+def _is_in_words(option: re.Pattern[str], arguments: tuple[str, ...]) -> bool:
+    """Tell whether the words hold the whole program, and nothing behind it is one more option."""
+    given = len(arguments) > 1 and option.fullmatch(arguments[0]) is not None
+    return given and not any(argument.startswith("-") for argument in arguments[2:])
+
+
+def _is_awk_filter(arguments: tuple[str, ...]) -> bool:
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        valued = rest.pop(0)
+        if valued in _AWK_VALUED:
+            del rest[:1]
+        elif not _AWK_OPTION.fullmatch(valued):
+            return False
+    return bool(rest) and not _AWK_RUNS.search(rest[0])
+
+
+def _is_sed_filter(arguments: tuple[str, ...]) -> bool:
+    rest = [argument for argument in arguments if not _SED_FLAGS.fullmatch(argument)]
+    return bool(rest) and _SED_SCRIPT.fullmatch(rest[0]) is not None and not any(a[:1] == "-" for a in rest)
