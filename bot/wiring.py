@@ -208,6 +208,7 @@ async def _levels(
     await elevations.load()
     elevator = Elevator(elevations, store, clock, config, people.herald.hear)
     elevator.on_end.append(people.approvals.end_session)
+    elevator.announce()
     for part in (elevations, elevator):
         stack.push_async_callback(part.close)
     console = SessionConsole(elevator, elevations, store, clock, registry.place)

@@ -10,25 +10,25 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from core.acts import Acts
-from core.approvals.card import outcome_of, progress_line, settled_line
+from core.approvals.card import outcome_of
+from core.approvals.elevation import alarm_about
 from core.approvals.ledger import Ledger
 from core.approvals.recovery import EVERYTHING_LOCKED, TOKEN_REVOKED
 from core.approvals.rehearsal import rehearsal
 from core.approvals.service import Approvals
 from core.audit import to_row, verify
+from core.console_rows import delivery_row, event_row, notifications, review_row, summary
 from core.credentials import Credentials
 from core.elevations import Elevations
 from core.errors import RequestError, UnknownRequest
 from core.explain import call_of, explain, listed_segments, read_row, standing_of
 from core.judge import Judge
-from core.model.history import Delivery, HistoryQuery
+from core.model.history import HistoryQuery
 from core.model.principal import Reviewer
 from core.model.request import (
     MIN_PREFIX,
     AuditEvent,
     ChainedEvent,
-    Change,
-    GivenReview,
     Request,
     Review,
     State,
@@ -38,21 +38,6 @@ from core.ports import Clock, Store
 from core.runs import Runs
 
 PAGE_CHARACTERS = 1_000_000  # of a page of the record, so that one answer stays small
-NOTIFICATIONS = {
-    "approval.requested": "exec.approval.requested",
-    "approval.reviewed": "exec.approval.reviewed",
-    "approval.approved": "exec.approval.resolved",
-    "approval.fallback": "exec.approval.resolved",
-    "approval.denied": "exec.approval.resolved",
-    "approval.expired": "exec.approval.expired",
-    "approval.withdrawn": "exec.approval.withdrawn",
-    "run.started": "exec.running",
-    "run.finished": "exec.finished",
-    "run.failed": "exec.finished",
-    "run.interrupted": "exec.finished",
-    "run.refused": "exec.denied",
-    "request.denied": "exec.denied",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +93,7 @@ class OperatorConsole:
     async def show(self, request_id: str) -> dict[str, Any]:
         """Tell everything about one request."""
         request = await self._find(request_id)
-        record = [_event(chained) for chained in await self._store.events_about(request.id)]
+        record = [event_row(chained) for chained in await self._store.events_about(request.id)]
         deliveries = await self._store.deliveries(request.id)
         return {
             **summary(request),
@@ -120,8 +105,8 @@ class OperatorConsole:
             "verdict": request.verdict,
             "always": {"words": list(request.always.words), "why": request.always.why},
             "binding": request.binding.digest,
-            "reviews": [_review(given) for given in request.reviews],
-            "copies": [_delivered(delivery) for delivery in deliveries],
+            "reviews": [review_row(given) for given in request.reviews],
+            "copies": [delivery_row(delivery) for delivery in deliveries],
             "record": record,
         }
 
@@ -129,6 +114,8 @@ class OperatorConsole:
         """Decide as the operator, also by a prefix of the id."""
         request = await self._find(review.request_id)
         reviewed = await self._approvals.review(replace(review, request_id=request.id))
+        if reviewed.alarm is not None:
+            await self._store.append(alarm_about(request, review, reviewed.alarm, self._clock.now()))
         now = await self._store.request(request.id)
         state = (now or request).state.value
         return {"accepted": reviewed.accepted, "text": reviewed.text, "id": request.id, "state": state}
@@ -165,6 +152,7 @@ class OperatorConsole:
 
     async def _revoked(self, agent: str) -> dict[str, Any]:
         await self._credentials.revoke(agent, "operator")
+        self._elevations.forget_agent(agent)
         try:
             await self._stop(TOKEN_REVOKED, agent)
         finally:
@@ -202,7 +190,7 @@ class OperatorConsole:
         head, _ = await self._store.head()
         async with aclosing(self._store.events(max(0, head - limit))) as events:
             tail: deque[ChainedEvent] = deque([event async for event in events], maxlen=limit)
-        return [_event(chained) for chained in tail]
+        return [event_row(chained) for chained in tail]
 
     async def audit_page(self, after: int, limit: int) -> list[dict[str, Any]]:
         """Return the links after an event, in order, as rows that can be verified elsewhere."""
@@ -291,7 +279,7 @@ class OperatorConsole:
         """Yield a notification for each event from now on."""
         async with aclosing(self._ledger.feed()) as feed:
             async for change in feed:
-                for notification in _notifications(change):
+                for notification in notifications(change):
                     yield notification
 
     def _located(self, answer: dict[str, Any]) -> dict[str, Any]:
@@ -321,76 +309,3 @@ def _nowhere(channel: str | None) -> str:
         f"{which}: sayso status tells which channels work; a chat is asked where approvals.exec.mode is "
         "targets or both, approvals.exec.targets names it, and approvers of that channel are named"
     )
-
-
-def summary(request: Request) -> dict[str, Any]:
-    """Tell of a request what fits in a list."""
-    return {
-        "id": request.id,
-        "state": request.state.value,
-        "kind": request.kind.value,
-        "agent": request.call.agent,
-        "session": str(request.call.session),
-        "command": request.canonical,
-        "cwd": request.cwd,
-        "placement": request.placement.value,
-        "reason": request.verdict.get("reason"),
-        "rule": request.verdict.get("rule"),
-        "source": request.verdict.get("source"),
-        "where": request.verdict.get("where"),
-        "always": list(request.always.words),
-        "createdAt": request.created_at,
-        "deadline": request.deadline,
-        "endedAt": request.ended_at,
-        "required": request.required,
-        "progress": progress_line(request) or None,
-        "decided": settled_line(request) if request.resolution else None,
-        "exitCode": (request.outcome or {}).get("exitCode"),
-    }
-
-
-def _delivered(delivery: Delivery) -> dict[str, Any]:
-    return {
-        "channel": delivery.copy.channel,
-        "place": delivery.copy.place,
-        "ref": delivery.ref,
-        "state": delivery.state,
-        "tries": delivery.tries,
-        "pending": delivery.pending.value if delivery.pending else None,
-        "dueAt": delivery.due_at,
-        "error": delivery.error,
-    }
-
-
-def _review(given: GivenReview) -> dict[str, Any]:
-    who = given.reviewer
-    return {
-        "answer": given.answer.value,
-        "by": str(who),
-        "person": who.person,
-        "channel": who.channel,
-        "id": who.id,
-        "name": who.name,
-        "at": given.at,
-        "reason": given.reason,
-        "forMs": given.for_ms,
-        "maxUses": given.max_uses,
-    }
-
-
-def _event(chained: ChainedEvent) -> dict[str, Any]:
-    event = chained.event
-    return {
-        "seq": chained.seq,
-        "at": event.at,
-        "kind": event.kind,
-        "actor": event.actor,
-        "request": event.request_id,
-        "data": event.data,
-        "hash": chained.hash,
-    }
-
-
-def _notifications(change: Change) -> list[dict[str, Any]]:
-    known = [NOTIFICATIONS[event.kind] for event in change.events if event.kind in NOTIFICATIONS]
-    return [{"method": method, "params": summary(change.request)} for method in known]

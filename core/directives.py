@@ -13,7 +13,7 @@ from core.approvals.tries import Tries
 from core.elevator import Elevator, Wish
 from core.errors import RequestError
 from core.model.chat import Choice, Press, Reply, Typed
-from core.model.elevation import ChatBinding
+from core.model.elevation import ChatBinding, Level
 from core.model.principal import Sender
 from core.model.request import AuditEvent
 from core.model.session import SessionKey
@@ -74,13 +74,16 @@ class Directives:
         return await self._elevated(typed, command)
 
     async def _elevated(self, typed: Typed, command: commands.Elevated) -> Reply | None:
-        sessions = [command.session] if command.session else await self._of_chat(typed)
+        bound = await self._bound_to(typed)
+        sessions = [command.session] if command.session else bound or await self._naming(typed)
         theirs = [session for session in sessions if self._may(typed.sender, session)]
         if not theirs:
             return await self._none_of_theirs(typed, sessions, command.level)
         if command.level is None:
-            return Reply("\n".join(self._elevator.state(session) for session in theirs))
-        if len(theirs) > 1:
+            return Reply("\n".join([await self._elevator.state(session) for session in theirs]))
+        # A session names its chat by itself: before nobody is asked any more, somebody confirms which it is.
+        doubtful = command.level is Level.FULL and not command.session and not bound
+        if len(theirs) > 1 or doubtful:
             return self._which(typed, command, theirs)
         return await self._set(typed, command, theirs[0])
 
@@ -113,25 +116,23 @@ class Directives:
 
     async def _set(self, typed: Typed, command: commands.Elevated, session: SessionKey) -> Reply:
         if command.level is None:
-            return Reply(self._elevator.state(session))
+            return Reply(await self._elevator.state(session))
         wish = Wish(session, command.level, command.for_ms, None, once=command.once)
         try:
-            _, words = await self._elevator.set(wish, typed.sender)
+            _, words = await self._elevator.set(wish, typed.sender, place=typed.place)
         except RequestError as error:
             return Reply(f"Nothing was changed: {error}.")
         return Reply(words, private=False)
 
-    async def _of_chat(self, typed: Typed) -> list[SessionKey]:
-        """List the sessions that a chat means: those bound to it, else those whose key names it."""
-        channel = typed.sender.channel
-        bound = [
-            SessionKey.parse(one.session)
-            for one in await self._store.chat_bindings()
-            if (one.channel, one.place) == (channel, typed.place)
-        ]
-        if bound:
-            return bound
-        keys = map(SessionKey.parse, await self._store.sessions_on(channel))
+    async def _bound_to(self, typed: Typed) -> list[SessionKey]:
+        """List the sessions that somebody bound to a chat."""
+        here = (typed.sender.channel, typed.place)
+        bindings = await self._store.chat_bindings()
+        return [SessionKey.parse(one.session) for one in bindings if (one.channel, one.place) == here]
+
+    async def _naming(self, typed: Typed) -> list[SessionKey]:
+        """List the sessions whose key names a chat."""
+        keys = map(SessionKey.parse, await self._store.sessions_on(typed.sender.channel))
         return [key for key in keys if key.peer and self._is_here(key.peer, typed)][:MOST_CHOICES]
 
     def _is_here(self, peer: str, typed: Typed) -> bool:
@@ -151,6 +152,8 @@ class Directives:
         while len(self._pending) > MOST_PENDING:
             self._pending.popitem(last=False)
         text = f"Several sessions belong to this chat. Elevated {command.level} for which one?"
+        if len(sessions) == 1:
+            text = f"This session names this chat as its own. Elevated {command.level} for it?"
         return Reply(text, choices=tuple(choices))
 
     async def _none_of_theirs(

@@ -11,11 +11,13 @@ from core.acts import Acts
 from core.config import Config
 from core.elevated.authority import authority
 from core.elevated.levels import standing_for
+from core.errors import StoreError
 from core.lasting import Lasting
 from core.model.call import EXEC, ToolCall
 from core.model.decision import Decision, Effect, Layer
 from core.model.elevation import Elevation, Standing
 from core.model.request import AuditEvent
+from core.model.session import SessionKey
 from core.policy.names import normalise
 from core.ports import Clock
 from core.store_ports import ElevationStore, RevisionStore
@@ -27,6 +29,7 @@ ELEVATION_ENDED = Decision(
     "elevated.ended",
     "sayso sessions",
 )
+NOT_KEPT = "nothing is elevated there for now, but what stood before is back after a restart: set it again"
 LONGEST_QUESTION_MS = 8 * 86_400_000  # how long a used directive may still be looked up
 
 
@@ -80,7 +83,7 @@ class Elevations:
         session = str(call.session)
         waiting = self._directives.get(session)
         if waiting is None or normalise(call.tool) != EXEC or call.depth != call.session.depth:
-            return call
+            return call  # a directive is never inherited
         async with self._one_at_a_time:
             if self._directives.pop(session, None) is not waiting:
                 return call
@@ -103,7 +106,10 @@ class Elevations:
     async def _put(self, elevation: Elevation, event: AuditEvent) -> bool:
         async with self._one_at_a_time:
             self._forget(elevation.session, directive_alone=elevation.once)
-            kept = await self._store.elevate(elevation, event)
+            try:
+                kept = await self._store.elevate(elevation, event)
+            except StoreError as error:
+                raise StoreError(f"{error}; {NOT_KEPT}") from error
             if kept:
                 self._note(elevation)
                 await self._store.revise()  # what was decided before this was looked up here is void
@@ -117,6 +123,12 @@ class Elevations:
         async with self._one_at_a_time:
             self._forget(session)
             return await self._store.end_session(session, event)
+
+    def forget_agent(self, agent: str) -> None:
+        """Drop what was set for an agent's sessions, because the store did so when its token ended."""
+        for kept in (self._by_session, self._directives, self._used):
+            for key in [key for key, one in kept.items() if SessionKey.parse(one.session).agent == agent]:
+                del kept[key]
 
     def forget_all(self) -> None:
         """Drop everything, because the store did so with a lock."""

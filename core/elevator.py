@@ -16,7 +16,7 @@ from core.errors import RequestError
 from core.model.call import EXEC, ToolCall
 from core.model.command import Placement
 from core.model.elevation import DIRECTIVE_MS, Elevation, Level
-from core.model.principal import Sender
+from core.model.principal import Claims, Sender
 from core.model.request import AuditEvent
 from core.model.session import SessionKey
 from core.ports import Clock, Store
@@ -28,7 +28,7 @@ _MEANING = {
     Level.ON: "its commands run on the host, and are asked about as the policy says",
     Level.FULL: (
         "its commands run on the host and nobody is asked; tool policy, deny rules and security: deny "
-        "still hold, and each run is told here"
+        "still hold, and each run is recorded and told to people"
     ),
 }
 _ON_THE_HOST = {
@@ -37,7 +37,7 @@ _ON_THE_HOST = {
     Level.ON: "it runs on the host anyway, so this is not needed and changes nothing",
     Level.FULL: (
         "it runs on the host anyway; from now on nobody is asked, but tool policy, deny rules and "
-        "security: deny still hold, and each run is told here"
+        "security: deny still hold, and each run is recorded and told to people"
     ),
 }
 
@@ -69,16 +69,33 @@ class Elevator:
         self._clock = clock
         self._config = config
         self._told = told
-        self._acts = Acts("end of a session")
+        self._acts = Acts("level of a session")
         self.on_end: list[Callable[[str, str], Awaitable[int]]] = []
 
     def authority(self, session: SessionKey) -> Authority:
         """Tell who may elevate a session."""
         return authority(self._config(), session.agent)
 
-    async def set(self, wish: Wish, by: Sender, *, break_glass: bool = False) -> tuple[Elevation, str]:
-        """Set a level; returns what stands now, and that in words. RequestError where it cannot be."""
+    async def set(
+        self, wish: Wish, by: Sender, *, break_glass: bool = False, place: str | None = None
+    ) -> tuple[Elevation, str]:
+        """Set a level; returns what stands now, and that in words. RequestError where it cannot be.
+
+        Once begun it comes to its end, and people are told of it, whoever waits for the answer. `place` is
+        the chat in which it was set.
+        """
         await self._check_agent(wish.session)
+        return await self._acts.whole(self._set(wish, by, break_glass=break_glass, place=place))
+
+    def announce(self) -> None:
+        """Tell once more, at the start of a daemon, of break-glass that stands: the last may not have."""
+        for elevation in self._elevations.all():
+            if elevation.break_glass and elevation.level is not Level.OFF:
+                self._told(_event(elevation))
+
+    async def _set(
+        self, wish: Wish, by: Sender, *, break_glass: bool, place: str | None
+    ) -> tuple[Elevation, str]:
         now = self._clock.now()
         for_ms = DIRECTIVE_MS if wish.once else wish.for_ms
         elevation = Elevation(
@@ -91,8 +108,9 @@ class Elevator:
             reason=wish.reason,
             once=wish.once,
             break_glass=break_glass,
+            place=place,
         )
-        event = AuditEvent(now, "elevated.set", f"person:{by.channel}:{by.id}", None, _facts(elevation))
+        event = _event(elevation)
         if not await self._elevations.put(elevation, event):
             raise RequestError(LOCKED)
         self._told(event)
@@ -115,9 +133,10 @@ class Elevator:
         left = "its level, permissions and chats ended" if had else "nothing was set for it"
         return f"{session}: {left}; {called_off} open questions were withdrawn."
 
-    def state(self, session: SessionKey) -> str:
+    async def state(self, session: SessionKey) -> str:
         """Tell in a line how a session stands."""
-        call = ToolCall(EXEC, session)
+        depth = await self._store.deepest(str(session), session.depth, self._clock.now())
+        call = ToolCall(EXEC, session, Claims(depth=depth))
         standing = self._elevations.standing(call)
         elevation = standing.elevation
         if elevation is None:
@@ -128,8 +147,8 @@ class Elevator:
         return f"{session}: elevated {standing.level}, {set_by}{until}{why}"
 
     def _words(self, wish: Wish, elevation: Elevation) -> str:
-        placed = place(self._config(), ToolCall(EXEC, wish.session))
-        meaning = (_ON_THE_HOST if placed.placement is Placement.HOST else _MEANING)[wish.level]
+        configured = place(self._config(), ToolCall(EXEC, wish.session)).placement
+        meaning = (_ON_THE_HOST if configured is Placement.HOST else _MEANING)[wish.level]
         until = f" until {moment(elevation.until)}" if elevation.until is not None else ""
         if wish.once:
             once = f"for its next command alone, if that comes by {moment(elevation.until or 0)}"
@@ -143,13 +162,17 @@ class Elevator:
             raise RequestError(f"there is no agent {session.agent!r}; there are: {known}", field="session")
 
 
-def _facts(elevation: Elevation) -> dict[str, object]:
-    return {
+def _event(elevation: Elevation) -> AuditEvent:
+    by = elevation.set_by
+    facts = {
         "session": elevation.session,
         "level": elevation.level.value,
         "until": elevation.until,
         "reason": elevation.reason,
         "once": elevation.once,
         "breakGlass": elevation.break_glass,
-        "name": elevation.set_by.name,
+        "name": by.name,
+        "channel": by.channel,
+        "place": elevation.place,
     }
+    return AuditEvent(elevation.set_at, "elevated.set", f"person:{by.channel}:{by.id}", None, facts)

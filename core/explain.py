@@ -101,8 +101,8 @@ def standing_of(
         return kept, None
     who, sender = authority(config, call.agent), _sender(row.sender)
     if who.admits(sender):
-        directive = Elevation("", str(call.session), row.elevated, sender, 0, once=True, used_at=0)
-        return Standing(row.elevated, "sender", directive), None
+        wanted = Elevation("", str(call.session), row.elevated, sender, 0)
+        return standing_for(config, call, {str(call.session): wanted}, {}, 0), None
     why = f"does not name {sender.channel}:{sender.id}" if who.enabled else "is false"
     reason = f"this sender may not elevate: {who.source} {why}"
     return kept, Decision(Layer.ELEVATED, Effect.DENY, reason, "elevated.sender", who.source)

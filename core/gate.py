@@ -8,19 +8,20 @@ first; 4 approval asks people; 5 the grant is issued and used up in the transact
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from core.admission import admitted, rests_on
 from core.approvals import lifecycle
 from core.approvals.card import card_of, outcome_of
-from core.approvals.elevation import unasked
+from core.approvals.elevation import no_longer_elevated, unasked
 from core.approvals.ledger import Ledger
 from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
 from core.decider import Decider
+from core.elevated.authority import authority
 from core.elevated.levels import Asking
 from core.elevations import ELEVATION_ENDED, Elevations
 from core.errors import BindingMismatch, StoreError, UnknownRequest
@@ -89,7 +90,7 @@ class Gate:
 
     async def run(self, call: ToolCall, peer: PeerCredentials | None, observer: RunObserver) -> Outcome:
         """Decide, ask people where policy says so, run, and return the outcome."""
-        call = await self._elevations.directed(call)
+        call = await self._directed(call)
         return await self._decided(call, partial(self._admit_run, peer, observer))
 
     async def _admit_run(
@@ -104,8 +105,13 @@ class Gate:
 
     async def ask(self, call: ToolCall, peer: PeerCredentials | None) -> Outcome:
         """Decide without running: allowed, denied, or pending with the id to wait for."""
-        call = await self._elevations.directed(call)
+        call = await self._directed(call)
         return await self._decided(call, partial(self._admit_ask, peer))
+
+    async def _directed(self, call: ToolCall) -> ToolCall:
+        """Give the call the directive that waits for it; what a session once claimed it claims here too."""
+        claims = await self._sessions.settled(call.session, call.claims)
+        return await self._elevations.directed(replace(call, claims=claims))
 
     async def _admit_ask(self, peer: PeerCredentials | None, case: Case, verdict: Verdict) -> Outcome | None:
         request = self._request(case, verdict, RequestKind.ASK, peer)
@@ -145,7 +151,7 @@ class Gate:
         request = await self._own(call.agent, request_id)
         if request.state is not State.APPROVED:
             return outcome_of(request)
-        call = replace(call, directive=request.call.directive)
+        call = replace(call, directive=request.call.directive, elevated=request.call.elevated)
         return await self._start(request, call, observer)
 
     async def withdraw(self, agent: str, request_id: str) -> Outcome:
@@ -173,6 +179,12 @@ class Gate:
     async def fallback(self, request: Request) -> bool:
         """Answer, for a question nobody answered, whether `askFallback` turns it into a yes."""
         return await self._decider.fallback(request)
+
+    def _request(
+        self, case: Case, verdict: Verdict, kind: RequestKind, peer: PeerCredentials | None
+    ) -> Request:
+        now, window = self._clock.now(), self._judge().config.approvals.exec.timeout
+        return admitted(case, verdict, kind, peer, now, now + window, self._locate(verdict.decision.source))
 
     async def _barred(self, request: Request, case: Case) -> Outcome | None:
         """Refuse what the store did not open; None where it is to be decided again."""
@@ -271,7 +283,7 @@ class Gate:
         objection = await self._objection(request, case, verdict)
         if objection:
             return await self._stopped(request, objection)
-        request = replace(request, elevation=_rests_on(case))
+        request = replace(request, elevation=rests_on(case))
         return await self._run(lifecycle.started(request, self._clock.now()), case, verdict, observer)
 
     async def _objection(self, request: Request, case: Case, verdict: Verdict) -> Objection | None:
@@ -279,6 +291,11 @@ class Gate:
         changed = request.binding.changed(case.binding)
         if changed:
             return Objection(str(BindingMismatch(changed)))
+        wanted = case.placed.asking is Asking.BY_AUTHORISED
+        who = authority(self._judge().config, request.call.agent)
+        ended = no_longer_elevated(request, who, wanted_now=wanted)
+        if ended:
+            return Objection(f"it was allowed, but by now {ended}", ELEVATION_ENDED.rule)
         decided_by = request.resolution.decision if request.resolution else ""
         stands = verdict.effect is not Effect.DENY
         if stands and decided_by in _BY_RULE:
@@ -299,8 +316,9 @@ class Gate:
     ) -> Outcome | None:
         """Record the start and hand the bound command to its runner; whoever comes second only watches."""
         start, request = replace(start, basis=case.basis), start.request
-        if case.placed.asking is Asking.NEVER:
-            start = unasked(start, case.placed.decision)
+        by_person = request.resolution is not None and request.resolution.by is not None
+        if case.placed.asking is Asking.NEVER and not by_person:
+            start = unasked(start, case.placed)
         argv = run_argv(case.facts) if case.facts else ()
         stdin = request.call.command.stdin if request.call.command else None
         order = RunOrder(request.id, argv, case.bound, request.binding, stdin)
@@ -346,40 +364,6 @@ class Gate:
         if len(found) > 1:
             raise UnknownRequest(f"several requests begin with {request_id}; give more of the id", field="id")
         return found[0]
-
-    def _request(
-        self, case: Case, verdict: Verdict, kind: RequestKind, peer: PeerCredentials | None
-    ) -> Request:
-        now = self._clock.now()
-        row = verdict.to_json()
-        row["where"] = self._locate(verdict.decision.source)
-        deadline = now + self._judge().config.approvals.exec.timeout
-        permission = verdict.permission
-        return Request(
-            id=str(uuid.uuid4()),
-            kind=kind,
-            state=State.WAITING,
-            call=case.call,
-            canonical=case.bound.canonical,
-            cwd=case.bound.cwd,
-            placement=case.placed.placement,
-            sandbox=case.bound.plan.backend if case.placed.placement is Placement.SANDBOX else None,
-            verdict=row,
-            binding=case.binding,
-            created_at=now,
-            deadline=min(deadline, permission.expires_at) if permission else deadline,
-            always=verdict.always,
-            obligations=frozenset().union(*(decision.obligations for decision in verdict.trace)),
-            peer=peer,
-            permission=permission.id if permission else None,
-            elevation=_rests_on(case),
-        )
-
-
-def _rests_on(case: Case) -> str | None:
-    """Name what was set for the session, where the placement follows from it."""
-    elevation = case.placed.standing.elevation
-    return elevation.id if elevation else None
 
 
 def _left_permission(request: Request) -> bool:

@@ -12,7 +12,7 @@ from core.elevator import Elevator, Wish
 from core.errors import RequestError
 from core.model.call import EXEC, ToolCall
 from core.model.elevation import ChatBinding, Level
-from core.model.principal import Reviewer, Sender
+from core.model.principal import Claims, Reviewer, Sender
 from core.model.request import AuditEvent
 from core.model.session import KnownSession, SessionKey
 from core.ports import Clock, Store
@@ -123,7 +123,7 @@ class SessionConsole:
 
     def _row(self, known: KnownSession, bindings: tuple[ChatBinding, ...]) -> dict[str, Any]:
         key = SessionKey.parse(known.key)
-        standing = self._elevations.standing(ToolCall(EXEC, key))
+        standing = self._elevations.standing(ToolCall(EXEC, key, Claims(depth=known.depth)))
         elevation = standing.elevation
         return {
             "session": known.key,

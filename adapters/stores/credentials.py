@@ -18,6 +18,10 @@ _PUT = """
 _REVOKE = "UPDATE agents SET revoked_at = :at WHERE id = :id AND revoked_at IS NULL"
 # A new token starts without them, a revoked one takes them along.
 _END_PERMISSIONS = "UPDATE permissions SET ended_at = :at WHERE agent = :id AND ended_at IS NULL"
+_END_ELEVATIONS = """
+    UPDATE elevations SET ended_at = :at
+    WHERE ended_at IS NULL AND substr(session, 1, length(:id) + 7) = 'agent:' || :id || ':'
+"""
 _LOGIN = """
     INSERT INTO logins (token_sha256, expires_at) VALUES (?, ?)
     ON CONFLICT (token_sha256) DO UPDATE SET expires_at = excluded.expires_at
@@ -40,7 +44,8 @@ class SqliteCredentials(Part):
         def work(connection: sqlite3.Connection) -> bool:
             if connection.execute(sql, values).rowcount != 1:
                 return False
-            connection.execute(_END_PERMISSIONS, {"id": values["id"], "at": event.at})
+            for end in (_END_PERMISSIONS, _END_ELEVATIONS):
+                connection.execute(end, {"id": values["id"], "at": event.at})
             append_events(connection, (event,))
             return True
 

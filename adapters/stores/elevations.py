@@ -17,11 +17,11 @@ from core.model.principal import Sender
 from core.model.request import AuditEvent, Request
 
 _SENDER = TypeAdapter(Sender)
-_COLUMNS = "id, session, level, set_by, set_at, until, reason, once, used_at, break_glass"
+_COLUMNS = "id, session, level, set_by, set_at, until, reason, once, used_at, break_glass, place"
 _STANDING = f"SELECT {_COLUMNS} FROM elevations WHERE ended_at IS NULL ORDER BY set_at, id"  # noqa: S608 - constants
 _ELEVATE = f"""
     INSERT INTO elevations ({_COLUMNS})
-    VALUES (:id, :session, :level, :set_by, :set_at, :until, :reason, :once, :used_at, :break_glass)
+    VALUES (:id, :session, :level, :set_by, :set_at, :until, :reason, :once, :used_at, :break_glass, :place)
 """  # noqa: S608 - as above
 _OF_SESSION = "session = :session OR session LIKE :below ESCAPE '\\'"
 _END = "UPDATE elevations SET ended_at = :at WHERE ended_at IS NULL AND session = :session"
@@ -54,7 +54,7 @@ def _sender(text: str) -> Sender:
 
 
 def _elevation(row: tuple[Any, ...]) -> Elevation:
-    key, session, level, set_by, set_at, until, reason, once, used_at, break_glass = row
+    key, session, level, set_by, set_at, until, reason, once, used_at, break_glass, place = row
     return Elevation(
         key,
         session,
@@ -66,6 +66,7 @@ def _elevation(row: tuple[Any, ...]) -> Elevation:
         bool(once),
         used_at,
         bool(break_glass),
+        place,
     )
 
 

@@ -46,6 +46,11 @@ def elevation_doubts(config: Config) -> Iterator[str]:
         return
     if not general.allow_from:
         yield "tools.elevated.allowFrom is empty: nobody may elevate, but for agents with a list of their own"
+    if config.approvals.exec.separation_of_duties:
+        yield (
+            "tools.elevated.enabled: a person in allowFrom can set full for the session of their own chat; "
+            "then nobody is asked, though approvals.exec.separationOfDuties is true"
+        )
     if config.approvals.exec.required > 1:
         yield (
             "tools.elevated.enabled: one person in allowFrom can set full, and under full nobody is asked, "

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from core.approvals import commands
+from core.approvals.elevation import alarm_about
 from core.approvals.routes import LOCAL_CHANNELS
 from core.approvals.service import Approvals
 from core.approvals.tries import Tries
@@ -91,7 +92,11 @@ class Conversation:
 
     async def review(self, review: Review) -> ReviewAnswer:
         """Take an answer of somebody whom a login has proven to be the operator."""
-        return await self._approvals.review(review)
+        reviewed = await self._approvals.review(review)
+        request = await self._store.request(review.request_id) if reviewed.alarm else None
+        if reviewed.alarm is not None and request is not None:
+            await self._store.append(alarm_about(request, review, reviewed.alarm, self._clock.now()))
+        return reviewed
 
     async def card(self, request_id: str, at: tuple[str, str] | None = None) -> Card | None:
         """Return the card of a kept request, as it is shown at this (channel, place)."""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from core.approvals.notices import (
+    ELEVATED_RAN,
+    ELEVATED_SET,
     Spot,
     channel_notice,
     destinations,
@@ -38,6 +40,7 @@ RETRY_S = 1.0
 log = logging.getLogger(__name__)
 
 News = Change | AuditEvent
+_ABOUT_LEVELS = (NoticeKind.ELEVATED, NoticeKind.UNASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +206,9 @@ class Herald:
         request = news.request if isinstance(news, Change) else None
         for notice in self._notices(news):
             spots = self._spots(notice, news)
-            if spots and self._measure.is_news(repeats(notice, request), now):
+            if notice.kind is NoticeKind.ELEVATED:  # only people cause these, and the last word must be told
+                yield from (self._message(spot, notice, now) for spot in spots)
+            elif spots and self._measure.is_news(repeats(notice, request), now):
                 admitted = (spot for spot in spots if self._measure.admits(spot, notice.kind, now))
                 yield from (self._message(spot, notice, now) for spot in admitted)
 
@@ -216,19 +221,30 @@ class Herald:
 
     def _spots(self, notice: Notice, news: News) -> tuple[Spot, ...]:
         targets = self._targets()
+        if notice.kind in _ABOUT_LEVELS:
+            return self._about_levels(news)
         if isinstance(news, Change):
             own = self._addresses.own(news.request.call.session)
             return destinations(notice.kind, news.request, own, targets)
-        data = news.data or {}
-        if notice.kind is NoticeKind.ELEVATED and data["breakGlass"]:
-            return self._everywhere()
-        if notice.kind is NoticeKind.ELEVATED:
-            own = self._addresses.own(SessionKey.parse(str(data["session"])))
-            return tuple(dict.fromkeys((own, *targets) if own else targets))
         if notice.kind is NoticeKind.CHANNEL:
-            channel = str(data["channel"])
+            channel = str((news.data or {})["channel"])
             return elsewhere(channel, self._addresses.opened, targets, self._addresses.asked())
         return destinations(notice.kind, None, None, targets)
+
+    def _about_levels(self, news: News) -> tuple[Spot, ...]:
+        """List the chats of the session and where its level was set, and the targets; else all places.
+
+        Where a level was just set, the answer to the command told it already.
+        """
+        events = news.events if isinstance(news, Change) else (news,)
+        event = next(event for event in events if event.kind in (ELEVATED_SET, ELEVATED_RAN))
+        data = event.data or {}
+        set_in = Spot(str(data["channel"]), data["place"]) if data["place"] else None
+        own = self._addresses.own(SessionKey.parse(str(data["session"])))
+        wanted = dict.fromkeys(spot for spot in (own, set_in, *self._targets()) if spot is not None)
+        if event.kind == ELEVATED_SET and set_in is not None:
+            wanted.pop(set_in, None)
+        return self._everywhere() if data.get("breakGlass") or not wanted else tuple(wanted)
 
     def _everywhere(self) -> tuple[Spot, ...]:
         """List all places, those too whose channel does not work now: what is kept is told when it does."""

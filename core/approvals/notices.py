@@ -42,6 +42,7 @@ _COUNTED = {
     NoticeKind.CHANNEL: ("notice about a channel", "notices about channels"),
     NoticeKind.REMINDER: ("reminder", "reminders"),
     NoticeKind.ELEVATED: ("notice about elevated mode", "notices about elevated mode"),
+    NoticeKind.UNASKED: ("run without asking", "runs without asking"),
 }
 
 
@@ -91,7 +92,7 @@ def elevated_notice(
     if event.kind == ELEVATED_RAN:
         command = f"Command: {_line(str(data['command']), secrets)}"
         text = f"Ran on the host without asking: elevated full\n{session}\n{command}"
-        return Notice(NoticeKind.ELEVATED, text, event.request_id)
+        return Notice(NoticeKind.UNASKED, text, event.request_id)
     who = f"By: {_line(str(data['name']), secrets)} ({_line(event.actor, secrets)})"
     why = [f"Reason: {_line(str(data['reason']), secrets)}"] if data["reason"] else []
     return Notice(NoticeKind.ELEVATED, "\n".join((_level_line(data), session, who, *why)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.config import Config
-from core.elevated.senders import authorised, reaches
+from core.elevated.senders import authorised, may_coincide, reaches
 from core.model.principal import Sender
 
 
@@ -26,11 +26,12 @@ class Authority:
         """Tell whether this sender may elevate."""
         return self.enabled and authorised(self.allow_from, sender)
 
-    def reaches(self, channels: Sequence[str]) -> bool:
-        """Tell whether anybody who may elevate could be met in one of these channels."""
-        return self.enabled and any(
-            reaches(pattern, channel) for pattern in self.allow_from for channel in channels
-        )
+    def reaches(self, channel: str, approvers: Sequence[str] = ()) -> bool:
+        """Tell whether anybody who may elevate could answer in a channel, where `approvers` alone may."""
+        theirs = [pattern for pattern in self.allow_from if reaches(pattern, channel)]
+        if not self.enabled or not approvers:
+            return self.enabled and bool(theirs)
+        return any(may_coincide(pattern, approver) for pattern in theirs for approver in approvers)
 
 
 def authority(config: Config, agent: str) -> Authority:

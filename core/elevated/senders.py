@@ -95,6 +95,18 @@ def trusts_names(pattern: SenderPattern) -> bool:
     return pattern.field is not SenderField.ID
 
 
+def may_coincide(one: str, other: str) -> bool:
+    """Tell whether two patterns could name the same sender; only two different ids surely do not."""
+    try:
+        first, second = parse(one), parse(other)
+    except ValueError:
+        return False
+    if first.channel is not None and second.channel is not None and first.channel != second.channel:
+        return False
+    both_ids = first.field is second.field is SenderField.ID
+    return not both_ids or first.value == second.value
+
+
 def reaches(text: str, channel: str) -> bool:
     """Tell whether a pattern could name somebody in a channel; a faulty one names nobody."""
     try:

@@ -30,7 +30,7 @@ class Elevation:
 
     `until` None is until the session ends. With `once` it counts for one command alone, which must come
     before `until`, and from `used_at` on it is that command's. `break_glass` marks what the operator set on
-    the machine itself, where `allowFrom` is not asked.
+    the machine itself, where `allowFrom` is not asked. `place` is the chat in which it was set.
     """
 
     id: str
@@ -43,6 +43,7 @@ class Elevation:
     once: bool = False
     used_at: int | None = None
     break_glass: bool = False
+    place: str | None = None
 
     def lasts(self, now: int) -> bool:
         """Tell whether its time is not over; the time of a directive ends with its use."""

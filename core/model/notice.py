@@ -16,6 +16,7 @@ class NoticeKind(StrEnum):
     CHANNEL = "channel"
     REMINDER = "reminder"
     ELEVATED = "elevated"
+    UNASKED = "unasked"
 
 
 @dataclass(frozen=True, slots=True)

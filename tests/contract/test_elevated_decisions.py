@@ -8,11 +8,16 @@ from itertools import product
 
 import pytest
 
+from adapters.resolvers.filesystem import FilesystemResolver
+from adapters.resolvers.names import SystemNameResolver
+from core.approvals.routes import Route
+from core.config import Config
 from core.elevator import Elevator, Wish
+from core.judge import Judge
 from core.model.command import Placement
 from core.model.elevation import Level
 from core.model.outcome import Status
-from core.model.principal import Reviewer, Sender
+from core.model.principal import Claims, Reviewer, Sender
 from core.model.request import Answer, AuditEvent, Review
 from core.model.session import SessionKey
 from tests.core_system import CONFIG, MAIN, Noting, exec_call
@@ -144,9 +149,8 @@ async def test_an_answer_given_under_a_level_does_not_run_once_that_ended(make_s
     elif end == "lock-free end":
         await system.elevations.end(str(MAIN), _ended(system))
     else:
-        system.judge.config = type(system.judge.config).model_validate(
-            {"tools": {**settings()["tools"], "elevated": {"enabled": True, "allowFrom": ["web:other"]}}}
-        )
+        elevated = {"enabled": True, "allowFrom": ["web:other"]}
+        reconfigure(system, {"tools": {**settings()["tools"], "elevated": elevated}})
     outcome = await system.gate.run_approved(exec_call("touch", "x"), asked.request_id, Noting())
     assert outcome.status is Status.DENIED
     assert "approval binding mismatch" in outcome.reason
@@ -314,3 +318,99 @@ async def test_the_configuration_of_the_tests_elevates_nobody(make_system):
     system = make_system(CONFIG)
     outcome = await system.gate.run(replace(exec_call("ls"), elevated="full"), None, Noting())
     assert outcome.decision["rule"] == "elevated.disabled"
+
+
+async def allowed_under(system, set_level, level, call):
+    """Have an ordinary approver allow what is asked under a level, and return its id."""
+    await set_level(system, level)
+    asked = await system.gate.ask(call, None)
+    reviewed = await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, STRANGER))
+    assert reviewed["accepted"]
+    return asked.request_id
+
+
+@pytest.mark.parametrize("asks", [None, "on"])
+@pytest.mark.parametrize("claims", [None, "on", "full"])
+async def test_a_yes_given_under_a_level_is_no_yes_to_leave_the_sandbox_without_it(
+    make_system, set_level, asks, claims
+):
+    system = make_system(settings())
+    call = replace(exec_call("touch", "x"), elevated=asks)
+    request_id = await allowed_under(system, set_level, "on", call)
+    await set_level(system, "off")
+    outcome = await system.gate.run_approved(replace(call, elevated=claims), request_id, Noting())
+    assert outcome.status is Status.DENIED
+    assert system.orders == []
+
+
+async def test_a_question_asked_on_the_host_is_not_run_there_once_the_agent_is_confined(make_system):
+    system = make_system(settings(host="gateway"))
+    asked = await system.gate.ask(exec_call("touch", "x"), None)
+    await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, STRANGER))
+    reconfigure(system, settings())
+    call = replace(exec_call("touch", "x"), elevated="on")
+    outcome = await system.gate.run_approved(call, asked.request_id, Noting())
+    assert outcome.status is Status.DENIED
+    assert system.orders == []
+
+
+async def test_whoever_allowed_an_elevation_must_still_be_in_allow_from_when_it_starts(make_system):
+    system = make_system(settings())
+    call = replace(exec_call("ls"), elevated="on")
+    asked = await system.gate.ask(call, None)
+    yes = Review(asked.request_id, Answer.ALLOW_ONCE, Reviewer("web", "operator", "Ada"))
+    assert (await system.console.resolve(yes))["accepted"]
+    base = settings()["tools"]
+    reconfigure(system, {"tools": {**base, "elevated": {"enabled": True, "allowFrom": ["web:somebody"]}}})
+    outcome = await system.gate.run_approved(call, asked.request_id, Noting())
+    assert outcome.status is Status.DENIED
+    assert "not in tools.elevated.allowFrom any more" in outcome.reason
+    assert system.orders == []
+
+
+async def test_a_refused_yes_to_an_elevation_is_a_security_event_wherever_it_was_given(make_system):
+    system = make_system(settings())
+    task, observer = system.asking(replace(exec_call("ls"), elevated="on"))
+    await observer.asked.wait()
+    (waiting,) = await system.console.pending()
+    await system.console.resolve(Review(waiting["id"], Answer.ALLOW_ONCE, STRANGER))
+    kinds = [link.event.kind async for link in system.store.events()]
+    assert kinds.count("security.elevation-refused") == 1
+    await system.console.resolve(Review(waiting["id"], Answer.DENY, STRANGER))
+    await task
+
+
+async def test_what_a_person_allowed_is_not_told_as_run_without_asking(make_system, set_level):
+    system = make_system(settings())
+    request_id = await allowed_under(system, set_level, "on", exec_call("touch", "x"))
+    await set_level(system, "full")
+    outcome = await system.gate.run_approved(exec_call("touch", "x"), request_id, Noting())
+    assert outcome.status is Status.FINISHED
+    assert "elevated.ran" not in [link.event.kind async for link in system.store.events()]
+
+
+async def test_a_directive_is_not_for_a_session_that_once_was_a_subagents(make_system, set_level):
+    system = make_system(settings())
+    await system.gate.ask(replace(exec_call("ls"), claims=Claims(depth=1)), None)
+    await set_level(system, "full", once=True)
+    assert (await system.gate.ask(exec_call("touch", "x"), None)).status is Status.PENDING
+
+
+async def test_where_approvers_and_allow_from_have_nobody_in_common_it_is_denied_at_once(make_system):
+    base = settings()["tools"]
+    system = make_system({"tools": {**base, "elevated": {"enabled": True, "allowFrom": ["telegram:111"]}}})
+    route = Route("telegram", "-100", ("telegram:222",), 120_000, "test")
+    system.approvals.routes = lambda _request: (route,)
+    call = replace(exec_call("ls"), elevated="on")
+    assert (await system.gate.ask(call, None)).decision["rule"] == "elevated.nobody"
+    system.approvals.routes = lambda _request: (replace(route, approvers=("telegram:222", "id:111")),)
+    assert (await system.gate.ask(call, None)).status is Status.PENDING
+
+
+def reconfigure(system, config):
+    system.judge = Judge(
+        Config.model_validate(config),
+        system.judge.site,
+        FilesystemResolver(),
+        SystemNameResolver(),
+    )

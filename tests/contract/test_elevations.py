@@ -255,7 +255,7 @@ async def test_a_chat_means_the_session_that_names_it(desks):
 
 async def test_the_state_is_told_to_those_who_may(desks):
     await desks.seen(GROUP)
-    await desks.type("/elevated full")
+    await desks.type(f"/elevated full {GROUP}")
     assert "elevated full, set by Ann (telegram:1)" in (await desks.type("/elevated")).text
     assert await desks.type("/elevated", sender=MALLORY) == NOT_YOURS
 
@@ -347,4 +347,75 @@ async def test_a_level_that_could_not_be_kept_does_not_hold(desks):
     desks.system.store.elevate = broken
     with pytest.raises(RequestError):
         await desks.elevator.set(Wish(MAIN, Level.FULL), ANN)
+    assert desks.level() is Level.OFF
+
+
+async def test_who_hangs_up_while_a_level_is_set_leaves_it_set_told_and_kept_alike(desks):
+    elevate = desks.system.store.elevate
+    began = asyncio.Event()
+
+    async def slow(*args):
+        began.set()
+        await asyncio.sleep(0.05)
+        return await elevate(*args)
+
+    desks.system.store.elevate = slow
+    setting = asyncio.create_task(desks.operator.elevate(str(MAIN), "full", 900_000, "disk full", ALICE))
+    await began.wait()
+    setting.cancel()
+    await asyncio.gather(setting, return_exceptions=True)
+    await desks.elevator.close()
+    (kept,) = await desks.system.store.elevations()
+    assert desks.level() is kept.level is Level.FULL
+    assert desks.kinds() == ["elevated.set"]
+
+
+async def test_break_glass_that_stands_is_told_again_when_the_daemon_starts(desks):
+    await desks.operator.elevate(str(MAIN), "full", 900_000, "disk full", ALICE)
+    await desks.elevator.set(Wish(GROUP, Level.ON), ANN)
+    desks.news.clear()
+    desks.elevator.announce()
+    assert [(event.kind, event.data["session"]) for event in desks.news] == [("elevated.set", str(MAIN))]
+    desks.system.clock.advance(900_000)
+    desks.news.clear()
+    desks.elevator.announce()
+    assert desks.news == []
+
+
+async def test_full_for_a_session_that_only_names_the_chat_is_confirmed_by_a_button(desks):
+    await desks.seen(GROUP)
+    reply = await desks.type("/elevated full for 1h")
+    assert desks.level(GROUP) is Level.OFF
+    (choice,) = reply.choices
+    assert str(GROUP) in choice.label
+    await desks.press(choice.token)
+    assert desks.level(GROUP) is Level.FULL
+    await desks.type("/elevated off")
+    await desks.type(f"/sayso bind {GROUP}")
+    await desks.type("/elevated full for 1h")
+    assert desks.level(GROUP) is Level.FULL
+
+
+async def test_a_token_that_ends_takes_the_levels_of_its_agent_along(desks):
+    other = SessionKey.main("other")
+    await desks.elevator.set(Wish(MAIN, Level.FULL), ANN)
+    await desks.elevator.set(Wish(other, Level.FULL), ANN)
+    await desks.system.console.revoke_agent("main")
+    await desks.system.console.add_agent("main")
+    assert (desks.level(MAIN), desks.level(other)) == (Level.OFF, Level.FULL)
+    assert [one.session for one in await desks.system.store.elevations()] == [str(other)]
+
+
+async def test_what_is_told_of_a_session_is_what_holds_for_it(desks):
+    await desks.system.store.deepest(str(MAIN), 1, 1_000)
+    await desks.elevator.set(Wish(MAIN, Level.FULL), ANN)
+    (row,) = await desks.operator.sessions()
+    assert row["elevated"] == "off"
+    assert "elevated off" in (await desks.type(f"/elevated {MAIN}")).text
+
+
+async def test_a_clock_that_is_set_back_makes_no_level_last_longer(desks):
+    await desks.elevator.set(Wish(MAIN, Level.FULL, 900_000), ANN)
+    desks.system.clock.wall -= 3_600_000
+    desks.system.clock.steady += 900
     assert desks.level() is Level.OFF

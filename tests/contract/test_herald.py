@@ -17,9 +17,12 @@ from core.approvals.ledger import Ledger
 from core.approvals.routes import Route
 from core.approvals.service import Approvals
 from core.config import NoticeSettings
+from core.elevated.placement import Placed
 from core.errors import StoreError
 from core.model.chat import Press, Typed
+from core.model.command import Placement
 from core.model.decision import Decision, Effect, Layer
+from core.model.elevation import Elevation, Level, Standing
 from core.model.notice import NoticeKind
 from core.model.principal import Sender
 from core.model.request import AuditEvent, State
@@ -321,6 +324,8 @@ SET = {
     "once": False,
     "breakGlass": False,
     "name": "Ann",
+    "channel": "telegram",
+    "place": None,
 }
 
 
@@ -352,7 +357,7 @@ async def test_break_glass_is_told_everywhere_even_where_such_notices_are_off(ma
 
 async def test_every_run_under_full_is_told_and_many_are_summed_up(make_world, in_chat):
     world = await make_world(**OPS)
-    why = Decision(Layer.ELEVATED, Effect.ALLOW, "set by Ann", "elevated.full")
+    why = Placed(Placement.HOST, Decision(Layer.ELEVATED, Effect.ALLOW, "set by Ann", "elevated.full"))
     for number in range(MOST_IN_WINDOW + 3):
         request = replace(in_chat, id=f"{number:032x}")
         start = unasked(lifecycle.allowed(request, world.clock.now()), why)
@@ -361,9 +366,9 @@ async def test_every_run_under_full_is_told_and_many_are_summed_up(make_world, i
     world.clock.advance(WINDOW_MS)
     await world.quiet()
     for place in ("-100", "-900"):
-        texts = world.channel.texts(place, NoticeKind.ELEVATED)
+        texts = world.channel.texts(place, NoticeKind.UNASKED)
         assert len([text for text in texts if "Ran on the host without asking" in text]) == MOST_IN_WINDOW
-        assert texts[-1] == "3 more notices about elevated mode in the last minute"
+        assert texts[-1] == "3 more runs without asking in the last minute"
 
 
 async def test_one_refusal_is_only_recorded_and_several_are_told_to_the_targets(make_world):
@@ -375,3 +380,35 @@ async def test_one_refusal_is_only_recorded_and_several_are_told_to_the_targets(
     told = [text for text in world.channel.texts("-900") if "elevat" in text]
     assert len(told) == 1
     assert "again and again" in told[0]
+
+
+async def test_the_last_word_about_a_level_is_told_however_many_there_were(make_world):
+    world = await make_world(**OPS)
+    for number in range(2 * MOST_IN_WINDOW):
+        world.herald.hear(level_set(level="on" if number % 2 else "off", breakGlass=True))
+    await world.told(6 * MOST_IN_WINDOW)
+    assert "elevated on" in world.channel.texts("-900", NoticeKind.ELEVATED)[-1]
+
+
+async def test_a_level_is_not_told_twice_in_the_chat_where_it_was_set_and_runs_are(make_world, in_chat):
+    world = await make_world()
+    world.herald.hear(level_set(place="-7"))
+    await world.told(1)
+    assert [place for place, _ in world.channel.told] == ["-100"]
+    kept = Elevation("e", str(CHAT), Level.FULL, Sender("telegram", "1"), 1, place="-7")
+    allowed = Decision(Layer.ELEVATED, Effect.ALLOW, "set by Ann", "elevated.full")
+    placed = Placed(Placement.HOST, allowed, standing=Standing(Level.FULL, "", kept))
+    start = unasked(lifecycle.allowed(in_chat, world.clock.now()), placed)
+    assert await world.ledger.commit(start)
+    await world.told(3)
+    runs = {place for place, notice in world.channel.told if notice.kind is NoticeKind.UNASKED}
+    assert runs == {"-100", "-7"}
+
+
+async def test_runs_under_full_are_told_also_where_nobody_named_a_place_for_notices(make_world, in_chat):
+    world = await make_world()
+    elsewhere = replace(in_chat, call=replace(in_chat.call, session=SessionKey.main("main")))
+    placed = Placed(Placement.HOST, Decision(Layer.ELEVATED, Effect.ALLOW, "set by Ann", "elevated.full"))
+    assert await world.ledger.commit(unasked(lifecycle.allowed(elsewhere, world.clock.now()), placed))
+    await world.told(2)
+    assert {place for place, _ in world.channel.told} == {"-100", "-7"}

@@ -737,7 +737,7 @@ COMMAND = st.builds(
     cwd_preferred=st.booleans(),
     env=PAIRS,
     stdin=st.none() | st.binary(max_size=40),
-    timeout_s=st.none() | st.floats(allow_nan=False),
+    timeout_s=st.none() | st.floats(allow_nan=False, allow_infinity=False),
 )
 CALL = st.builds(
     ToolCall,

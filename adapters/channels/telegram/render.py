@@ -41,6 +41,7 @@ _KINDS = {
     NoticeKind.CHANNEL: "🔌 Channel",
     NoticeKind.REMINDER: "⏰ Still open",
     NoticeKind.ELEVATED: "⚡ Elevated",
+    NoticeKind.UNASKED: "⚡ Elevated",
 }
 
 

@@ -15,6 +15,7 @@ from core.model.notice import Notice, NoticeKind
 _HEAD, _TAIL = 4_000, 1_000
 _LABEL = 9
 _ELEVATED = " ELEVATED "
+_ABOUT_LEVELS = (NoticeKind.ELEVATED, NoticeKind.UNASKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ def reply_text(reply: Reply, style: Style) -> str:
 def notice_text(notice: Notice, style: Style) -> str:
     """Render what is told without being asked; elevated mode in a way that is not overlooked."""
     about = f"\nRequest: {notice.request_id[:8]}" if notice.request_id else ""
-    mark = style.paint(ALARM, _ELEVATED) + " " if notice.kind is NoticeKind.ELEVATED else ""
+    mark = style.paint(ALARM, _ELEVATED) + " " if notice.kind in _ABOUT_LEVELS else ""
     return mark + notice.text + about
 
 

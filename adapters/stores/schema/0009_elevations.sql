@@ -10,6 +10,7 @@ CREATE TABLE elevations (
     once        INTEGER NOT NULL,
     used_at     INTEGER,
     break_glass INTEGER NOT NULL,
+    place       TEXT,
     ended_at    INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX elevations_standing ON elevations (session) WHERE ended_at IS NULL;
