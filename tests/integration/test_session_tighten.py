@@ -54,8 +54,8 @@ async def test_set_list_and_clear(tightening):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "session: give one of tighten"),
-        (("loosen",), "session: give one of tighten, not 'loosen'"),
+        ((), "session: give one of bind, end, tighten"),
+        (("loosen",), "session: give one of bind, end, tighten, not 'loosen'"),
         (("tighten", MAIN), "give --security, --ask or both, or --clear"),
         (("tighten", MAIN, "--ask", "always", "--clear"), "give --security, --ask or both, or --clear"),
         (("tighten", "--ask", "always"), "say which session, as agent:main:main"),

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from core.decider import LOOKED_AT_ONCE
 from core.execsec.deny_rules import spellings
-from core.gate import LOOKED_AT_ONCE
 from core.judge import Judge
 from core.model.command import CommandFacts, Segment, Word
 from core.shell.names import names
