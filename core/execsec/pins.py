@@ -17,6 +17,9 @@ _LOOKS: Final = re.compile(
     r"LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|CI|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?"
 )
 _LOOKS_LIKE: Final = re.compile(r"[A-Za-z0-9_.:@+-]*")
+# Neither can be the name of a variable.
+_BEFORE: Final = "(before it)"
+_OPTIONS_OF_ENV: Final = "what `env` leaves"
 
 Variables = tuple[tuple[str, str], ...]
 
@@ -31,8 +34,19 @@ def variables(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
         executable.trusted and not executable.script and not names(segment) & RUNS_ANYTHING
     ):
         return ()
-    every = (*sorted(env), *((name, value.value) for name, value in segment.assignments))
-    return tuple(each for each in every if not _only_looks(*each))
+    own = ((name, value.value) for name, value in segment.assignments)
+    every = tuple(each for each in (*sorted(env), *own) if not _only_looks(*each))
+    if segment.assigned_before:
+        before = ((name, value.value) for name, value in segment.assigned_before)
+        every += tuple((f"{name} {_BEFORE}", value) for name, value in before if not _only_looks(name, value))
+    return (*every, *_taken_away(segment)) if every and segment.wrappers else every
+
+
+def _taken_away(segment: Segment) -> Variables:
+    """Give the options by which `env` takes variables away again, as one more circumstance."""
+    given = (word.value for each in segment.wrappers if each.name == "env" for word in each.words[1:])
+    options = " ".join(word for word in given if "=" not in word or word.startswith("-"))
+    return ((_OPTIONS_OF_ENV, options),) if options else ()
 
 
 def _only_looks(name: str, value: str) -> bool:

@@ -29,10 +29,11 @@ _SYSTEM: Final = ("/bin/", "/usr/bin/")
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A piece of the canonical form and the segments in it."""
+    """A piece of the canonical form and the segments in it; `program` is the first word of one command."""
 
     text: str
     segments: tuple[Segment, ...]
+    program: str = ""
 
 
 class Analysis:
@@ -54,6 +55,7 @@ class Analysis:
         parts: list[tuple[str, str]] = []
         segments: list[Segment] = []
         piped = False
+        before: tuple[tuple[str, Word], ...] = ()
         for command in commands:
             rendered = self._simple(command, here.cwd, depth)
             elsewhere = here.elsewhere
@@ -65,8 +67,11 @@ class Analysis:
             text = _cd(command, target) if target else rendered.text
             parts.append((text, command.operator))
             found = _fed(_maybe(rendered.segments, elsewhere), fed=fed or piped)
+            found = _after(found, before) if before else found
             segments.extend(_with_operator(found, command.operator))
             piped = command.operator == "|"
+            if command.assignments and (not command.words or command.words[0].value in BUILTINS):
+                before += tuple(command.assignments)  # a shell may keep these, also those of a builtin
         return Rendered(render.line(parts), tuple(segments))
 
     def alone(self, words: Sequence[Word], cwd: str | None, *, fed: bool) -> Rendered:
@@ -82,6 +87,7 @@ class Analysis:
         plain = Rendered(
             " ".join([head, *[render.word(word) for word in words[1:]]]),
             (Segment(words=tuple(words), executable=executable, cwd=cwd),),
+            executable.path if executable else name,
         )
         if executable is None or depth >= MAX_DEPTH or not executable.trusted:
             return plain
@@ -134,14 +140,23 @@ class Analysis:
         if name in POSIX_SHELLS and real & (POSIX_SHELLS | MULTI_CALL):
             return self._shell(words, cwd, depth, executable)
         own = name == posixpath.basename(executable.real_path) or bool(real & MULTI_CALL)
-        found = unwrap(name, words) if own else None
+        return self._wrapped(words, cwd, depth, executable) if own else None
+
+    def _wrapped(
+        self, words: Sequence[Word], cwd: str | None, depth: int, executable: Executable
+    ) -> Rendered | None:
+        name = posixpath.basename(executable.path)
+        found = unwrap(name, words)
         if found is None:
             return None
         inner = self.external(words[found.taken :], cwd, depth + 1)
+        if found.assigns and "=" in inner.program:
+            return None  # by its whole path it is one more NAME=value to this wrapper
         taken = words[: found.taken]
         head = " ".join([render.quote_command(executable.path), *(render.word(w) for w in taken[1:])])
         wrapping = Wrapping(name, tuple(taken), executable)
-        return Rendered(f"{head} {inner.text}", _carried(inner.segments, wrapping, found.assignments))
+        carried = _carried(inner.segments, wrapping, found.assignments)
+        return Rendered(f"{head} {inner.text}", carried, executable.path)
 
     def _shell(
         self, words: Sequence[Word], cwd: str | None, depth: int, executable: Executable
@@ -157,7 +172,7 @@ class Analysis:
             raise Refused(found.construct, found.position, f"inside `{name} -c`: {found.reason}") from refused
         text = f"{render.quote_command(executable.path)} -c {render.quote(inner.text)}"
         wrapping = Wrapping(f"{name} -c", tuple(words), executable)
-        return Rendered(text, _carried(inner.segments, wrapping, ()))
+        return Rendered(text, _carried(inner.segments, wrapping, ()), executable.path)
 
     def _commands(self, script: ShellScript) -> Sequence[SimpleCommand]:
         if script.words:
@@ -175,7 +190,7 @@ class Analysis:
             return None
         program = Word(found, render.quote(found))
         inner = self.external([program, *words[given.at + 1 :]], cwd, depth + 1)
-        return Rendered(inner.text, _carried(inner.segments, Wrapping(given.runner, tuple(words)), ()))
+        return replace(inner, segments=_carried(inner.segments, Wrapping(given.runner, tuple(words)), ()))
 
     def _applet(
         self, words: Sequence[Word], cwd: str | None, depth: int, executable: Executable
@@ -188,7 +203,7 @@ class Analysis:
             return None
         inner = self.external(words[1:], cwd, depth + 1)
         wrapping = Wrapping(posixpath.basename(executable.path), tuple(words[:1]))
-        return Rendered(inner.text, _carried(inner.segments, wrapping, ()))
+        return replace(inner, segments=_carried(inner.segments, wrapping, ()))
 
     def _find(self, name: str, cwd: str | None) -> Executable | None:
         if cwd is None and "/" in name and not name.startswith("/"):
@@ -312,6 +327,12 @@ def _maybe(segments: tuple[Segment, ...], elsewhere: tuple[str, ...]) -> tuple[S
 
 def _fed(segments: tuple[Segment, ...], *, fed: bool) -> tuple[Segment, ...]:
     return tuple(replace(segment, piped=True) for segment in segments) if fed else segments
+
+
+def _after(segments: tuple[Segment, ...], assigned: tuple[tuple[str, Word], ...]) -> tuple[Segment, ...]:
+    return tuple(
+        replace(segment, assigned_before=(*assigned, *segment.assigned_before)) for segment in segments
+    )
 
 
 def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:

@@ -29,10 +29,14 @@ class _Options:
 
 @dataclass(frozen=True, slots=True)
 class Unwrapped:
-    """`taken` words belong to the wrapper; what it sets for the command is in `assignments`."""
+    """`taken` words belong to the wrapper; what it sets for the command is in `assignments`.
+
+    `assigns` tells that it takes every word with `=` in the place of the command for something to set.
+    """
 
     taken: int
     assignments: tuple[tuple[str, Word], ...] = ()
+    assigns: bool = False
 
 
 _WRAPPERS: Final[dict[str, _Options]] = {
@@ -77,7 +81,9 @@ def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
             return None
         assignments.append((set_name, Word(value, value)))
         at += 1
-    return Unwrapped(at, tuple(assignments)) if _begins_command(words, at) else None
+    if not _begins_command(words, at):
+        return None
+    return Unwrapped(at, tuple(assignments), wrapper.assigns)
 
 
 @dataclass(frozen=True, slots=True)
