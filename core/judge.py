@@ -20,6 +20,7 @@ from core.elevated.placement import Placed, place, skipping
 from core.execsec.decide import ExecJudgement, decide, fallback_allows, together
 from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
+from core.execsec.real_paths import with_own_state
 from core.execsec.tighten import in_force
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
@@ -150,6 +151,8 @@ class Judge:
         resolver = self._resolver.for_one_command()
         facts = inspect(command, cwd=cwd, path=path, resolver=resolver, parse=self._parse)
         facts = with_scripts(facts, resolver)
+        if placed.placement is not Placement.SANDBOX:
+            facts = with_own_state(facts, resolver, policy.protected_paths)
         bound = self._bound(call, command, placed, plan, cwd, facts)
         problem = problem or _no_shell(bound, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())

@@ -80,6 +80,13 @@ class FilesystemResolver:
         except (OSError, ValueError):
             return None
 
+    def followed(self, path: str) -> str | None:
+        """Return where a path leads as far as it exists, or None behind a link of /proc."""
+        try:
+            return None if _passes_magic_link(path) else posixpath.realpath(path)
+        except (OSError, ValueError):
+            return path
+
     def _look(self, name: str, place: str) -> Executable | None:
         try:
             return (

@@ -76,6 +76,8 @@ def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
 
 def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
     """Return the first protected path that the segment runs in, is a program of, names or leads to."""
+    if segment.leads_to is not None:
+        return segment.leads_to
     texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
     joined = "\n".join(texts)
     if "$" in joined and _STATE_VARIABLE.search(joined):

@@ -123,6 +123,7 @@ class Segment:
     a `cd` before it fail. `wrappers` are what was looked through, outermost first.
     `scripts` are the files that a program which runs anything is given, by path. `piped` is whether its
     input comes from a pipe or with the request. `unpinned` names what runs, and what no pin could hold.
+    `leads_to` is the part of Sayso's own state that a word leads to by links, looked at on the host alone.
     `assigned_before` is what commands before it in the same shell set, and a shell may have exported.
     """
 
@@ -138,6 +139,7 @@ class Segment:
     elsewhere: tuple[str, ...] = ()
     piped: bool = False
     unpinned: str | None = None
+    leads_to: str | None = None
     assigned_before: tuple[tuple[str, Word], ...] = ()
 
     @property

@@ -1,0 +1,102 @@
+"""On the host, Sayso's own state is out of reach by every way that leads to it, links included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from adapters.resolvers.filesystem import FilesystemResolver
+from core.config import Config
+from core.execsec.decide import decide
+from core.execsec.policy import effective
+from core.execsec.real_paths import MAX_PATHS, with_own_state
+from core.model.allowlist import AllowlistEntry
+from core.model.call import CommandText
+from core.model.command import Placement
+from core.shell.inspect import inspect
+from tests.shell_world import World
+
+
+class Machine(FilesystemResolver):
+    """Real files and links; programs are as in the small world."""
+
+    def find(self, name, *, path, cwd):
+        return World().find(name, path=path, cwd=cwd)
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    state = tmp_path / "st" / "state"
+    state.mkdir(parents=True)
+    (state / "token").write_text("secret")
+    work = tmp_path / "ws"
+    (work / "sub").mkdir(parents=True)
+    (work / "notes").write_text("n")
+    (work / "lnkstate").symlink_to(state)
+    (work / "lnktoken").symlink_to("../st/state/token")
+    (work / "twice").symlink_to("lnkstate")
+    (work / "here").symlink_to("/proc/self/cwd")
+    (work / "sub" / "up").symlink_to("../../st/state")
+    (work / "lnksub").symlink_to(tmp_path / "st" / "beside" / "deep")
+    (tmp_path / "st" / "beside" / "deep").mkdir(parents=True)
+    (work / "lnknotes").symlink_to("notes")
+    (tmp_path / "alias").symlink_to(tmp_path / "st")
+    return work
+
+
+def judged(line: str, cwd: Path, state: Path) -> str:
+    resolver = Machine()
+    config = Config.model_validate({"tools": {"exec": {"security": "allowlist", "ask": "off"}}})
+    policy = effective(config, "main", Placement.HOST, home="/root", protected_paths=(str(state),))
+    facts = inspect(CommandText(line=line), cwd=str(cwd), path=("/usr/bin",), resolver=resolver)
+    facts = with_own_state(facts, resolver, policy.protected_paths)
+    cat = AllowlistEntry("/usr/bin/cat", source="test", placement=Placement.HOST)
+    decision = decide(facts, policy, (cat,), Placement.HOST, env=(), seen_before=False).decision
+    return decision.rule if decision.rule != "exec.allowlist" else str(decision.effect)
+
+
+REACHES = [
+    "cat lnkstate/token", "cat lnktoken", "cat twice/token", "cat sub/up/token", "cat -n lnktoken",
+    "cat --file=lnktoken", "cat -flnktoken", "cat notes lnktoken", "cat lnksub/../../state/token",
+    "cat a:lnktoken", "nice cat lnktoken", "sh -c 'cat lnktoken'", "cat here/lnktoken", "cat here/../x",
+    "cat /proc/self/cwd/notes", "cat /dev/fd/../cwd/notes", "cat /proc/self/root/etc/passwd",
+    "cat /proc/thread-self/cwd/x", "cat /proc/self/fd/../cwd/x", "cat /proc/self/task/1/cwd/x",
+    "cat /proc/1/root/x", "cat /proc/./self//cwd/x", "A=lnktoken cat x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", REACHES)
+def test_a_word_that_leads_to_the_state_by_a_link_is_denied(line: str, work: Path) -> None:
+    assert judged(line, work, work.parent / "st" / "state") == "exec.deny-own-state"
+
+
+def test_where_the_command_runs_counts_for_links_too(work: Path) -> None:
+    state = work.parent / "st" / "state"
+    assert judged("cat /proc/self/cwd/state/token", state.parent, state) == "exec.deny-own-state"
+    assert judged("cd sub && cat up/token", work, state) == "exec.deny-own-state"
+    assert judged("cd sub; cat up/token", work, state) == "exec.deny-own-state"
+
+
+def test_a_state_directory_that_is_named_by_a_link_is_found_behind_another(work: Path) -> None:
+    assert judged("cat lnktoken", work, work.parent / "alias" / "state") == "exec.deny-own-state"
+
+
+NEAR = [
+    "cat lnknotes", "cat notes", "cat lnksub", "cat lnkstatex/token", "cat /dev/stdin", "cat /dev/fd/0",
+    "cat /proc/self/status", "cat /proc/mounts", "cat /proc/self/fd/0", "cat notes/x/y", "cat " + "a" * 300,
+    "cat a/" + "b" * 5000, "cat 'x y'", "cat /etc/passwd", "cat s=/a,b:c@d", "cat lnknotes/../st",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", NEAR)
+def test_what_leads_elsewhere_is_judged_by_the_list(line: str, work: Path) -> None:
+    assert judged(line, work, work.parent / "st" / "state") == "allow"
+
+
+def test_more_paths_than_are_looked_at_are_denied(work: Path) -> None:
+    state = work.parent / "st" / "state"
+    few = "cat " + " ".join(f"f{number}" for number in range(500))
+    many = "cat " + ":".join(f"f{number}" for number in range(MAX_PATHS + 1))
+    assert judged(few, work, state) == "allow"
+    assert judged(many, work, state) == "exec.deny-own-state"
