@@ -77,6 +77,9 @@ class _NoPrograms:
         del path
         return None
 
+    def followed(self, path: str) -> str | None:
+        return path
+
     def real_path(self, path: str) -> RealPath | None:
         """Know none."""
 

@@ -150,9 +150,7 @@ class Judge:
         path = dict(plan.env).get("PATH", "").split(":")
         resolver = self._resolver.for_one_command()
         facts = inspect(command, cwd=cwd, path=path, resolver=resolver, parse=self._parse)
-        facts = with_scripts(facts, resolver)
-        if placed.placement is not Placement.SANDBOX:
-            facts = with_own_state(facts, resolver, policy.protected_paths)
+        facts = with_own_state(with_scripts(facts, resolver), resolver, policy, placed.placement)
         bound = self._bound(call, command, placed, plan, cwd, facts)
         problem = problem or _no_shell(bound, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())

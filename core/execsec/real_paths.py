@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from core.model.command import CommandFacts, Segment
+from core.execsec.policy import ExecPolicy
+from core.model.command import CommandFacts, Placement, Segment
 from core.ports import Resolver
 
 MAX_PATHS: Final = 4096
@@ -21,9 +22,12 @@ _ORDINARY: Final = re.compile(
 )
 
 
-def with_own_state(facts: CommandFacts, resolver: Resolver, protected: Sequence[str]) -> CommandFacts:
-    """Add to each segment what of the protected its words lead to once every link is followed."""
-    if not protected or not facts.segments:
+def with_own_state(
+    facts: CommandFacts, resolver: Resolver, policy: ExecPolicy, placement: Placement
+) -> CommandFacts:
+    """Add to each segment what of the protected its words lead to; the sandbox hides it by itself."""
+    protected = policy.protected_paths
+    if placement is Placement.SANDBOX or not protected or not facts.segments:
         return facts
     own = {path: resolver.followed(path) or path for path in protected}
     looking = _Looking(resolver, own)

@@ -45,14 +45,14 @@ def work(tmp_path: Path) -> Path:
     return work
 
 
-def judged(line: str, cwd: Path, state: Path) -> str:
+def judged(line: str, cwd: Path, state: Path, placement: Placement = Placement.HOST) -> str:
     resolver = Machine()
     config = Config.model_validate({"tools": {"exec": {"security": "allowlist", "ask": "off"}}})
-    policy = effective(config, "main", Placement.HOST, home="/root", protected_paths=(str(state),))
+    policy = effective(config, "main", placement, home="/root", protected_paths=(str(state),))
     facts = inspect(CommandText(line=line), cwd=str(cwd), path=("/usr/bin",), resolver=resolver)
-    facts = with_own_state(facts, resolver, policy.protected_paths)
-    cat = AllowlistEntry("/usr/bin/cat", source="test", placement=Placement.HOST)
-    decision = decide(facts, policy, (cat,), Placement.HOST, env=(), seen_before=False).decision
+    facts = with_own_state(facts, resolver, policy, placement)
+    cat = AllowlistEntry("/usr/bin/cat", source="test", placement=placement)
+    decision = decide(facts, policy, (cat,), placement, env=(), seen_before=False).decision
     return decision.rule if decision.rule != "exec.allowlist" else str(decision.effect)
 
 
@@ -92,6 +92,16 @@ NEAR = [
 @pytest.mark.parametrize("line", NEAR)
 def test_what_leads_elsewhere_is_judged_by_the_list(line: str, work: Path) -> None:
     assert judged(line, work, work.parent / "st" / "state") == "allow"
+
+
+@pytest.mark.parametrize(
+    ("placement", "expected"),
+    [(Placement.CLIENT, "exec.deny-own-state"), (Placement.SANDBOX, "allow")],
+)
+def test_links_are_followed_where_no_sandbox_hides_the_state(
+    placement: Placement, expected: str, work: Path
+) -> None:
+    assert judged("cat lnktoken", work, work.parent / "st" / "state", placement) == expected
 
 
 def test_more_paths_than_are_looked_at_are_denied(work: Path) -> None:
