@@ -60,7 +60,8 @@ class Resolver(Protocol):
     def file(self, path: str) -> FileIdentity | None:
         """Tell a regular file from every other, by its content too where others can write it.
 
-        NOT_LOOKED_AT once there is no time left for it.
+        NOT_LOOKED_AT once there is no time left for it, and for a pipe, a device or what a link of /proc
+        leads to.
         """
         ...
 

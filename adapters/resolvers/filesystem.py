@@ -19,8 +19,14 @@ from core.model.command import NOT_LOOKED_AT, UNHASHED, Executable, FileIdentity
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _MAX_LINKS = 40
+_OUTPUTS = frozenset(("/dev/stdout", "/dev/stderr"))
+_EMPTY_DEVICES = frozenset((os.makedev(1, 3), os.makedev(1, 7)))  # /dev/null and /dev/full
 _ELF = b"\x7fELF"
 _HERE = frozenset(("", "."))
+
+
+class _MagicLinkError(OSError):
+    """A link below /proc, which leads elsewhere for each process."""
 
 
 class FilesystemResolver:
@@ -52,14 +58,18 @@ class FilesystemResolver:
         return None
 
     def file(self, path: str) -> FileIdentity | None:
-        """Tell a regular file from every other."""
+        """Tell a regular file from every other; of what is none, no text can be known beforehand."""
         if self._reading is not None and self._reading.over:
             return NOT_LOOKED_AT
         try:
             if not os.access(path, os.F_OK):  # a miss costs no exception
                 return None
             _, real, status, trusted = _resolved(path)
-            return self._identity(real, status, trusted=trusted) if stat.S_ISREG(status.st_mode) else None
+            if stat.S_ISREG(status.st_mode):
+                return self._identity(real, status, trusted=trusted)
+            return None if _is_only_a_place(status) else NOT_LOOKED_AT
+        except _MagicLinkError:
+            return None if path in _OUTPUTS else NOT_LOOKED_AT
         except (OSError, ValueError):
             return None
 
@@ -132,6 +142,11 @@ def _passes_magic_link(path: str) -> bool:
         rest = [*os.readlink(at).split("/"), *rest]  # noqa: PTH115 - the text, not a Path
         at = "/" if rest[0] == "" else posixpath.dirname(at)
     return False
+
+
+def _is_only_a_place(status: os.stat_result) -> bool:
+    empty = stat.S_ISCHR(status.st_mode) and status.st_rdev in _EMPTY_DEVICES
+    return empty or stat.S_ISDIR(status.st_mode)
 
 
 def _below_proc(path: str) -> bool:
@@ -220,6 +235,8 @@ class _Way:
 
     def _target(self, place: str) -> str:
         self.links += 1
+        if _below_proc(place):
+            raise _MagicLinkError(errno.ELOOP, "leads elsewhere for each process", place)
         if self.links > _MAX_LINKS:
             raise OSError(errno.ELOOP, "too many links", place)
         return os.readlink(place)  # noqa: PTH115 - the text, not a Path

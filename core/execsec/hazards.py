@@ -11,10 +11,12 @@ from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import harmless
 from core.shell.environment import dangerous, plain, substitutes
 from core.shell.names import names
+from core.shell.program_file import module
 from core.shell.programs import (
     CARRIERS,
     CARRYING_OPTIONS,
     FETCHING_VERBS,
+    ONLY_READ,
     PACKAGE_RUNNERS,
     PRIVILEGE_CHANGERS,
 )
@@ -58,8 +60,25 @@ def changeable(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
 def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
     """Name a script that another command of the same line could replace, so that no pin would hold."""
     scripts = (path for path, identity in segment.scripts if identity.sha256)
-    script = next(scripts, None)
-    return (_replaceable(script),) if script and not _runs_alone(segment, facts) else ()
+    script = next(scripts, None) or segment.unpinned
+    if script and not _runs_alone(segment, facts):
+        return (_replaceable(script),)
+    name = module(segment) if len(facts.segments) > 1 else None
+    return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()
+
+
+def _behind_writers(segment: Segment, facts: CommandFacts) -> bool:
+    """Tell whether something that is not known to only read runs before it, or at the same time."""
+    at = next(index for index, each in enumerate(facts.segments) if each is segment)
+    beside = facts.segments if segment.operator in {"|", "&"} else facts.segments[:at]
+    return any(each is not segment and not _only_reads(each) for each in beside)
+
+
+def _only_reads(segment: Segment) -> bool:
+    if segment.builtin or not segment.words:
+        return not segment.words or harmless(segment)
+    trusted = segment.executable is not None and segment.executable.trusted
+    return trusted and names(segment) <= ONLY_READ
 
 
 def _runs_alone(segment: Segment, facts: CommandFacts) -> bool:

@@ -31,6 +31,7 @@ _SHORT: Final[dict[str, str]] = {
     **dict.fromkeys(("pwsh", "powershell", "guile", "tclsh", "expect", "gjs", "osascript"), "ce"),
 }
 _OTHERS: Final = "ceE"
+_WITHOUT_CODE: Final = frozenset(("java",))  # `-cp` is its class path
 _LONG: Final = word_list(
     "--eval --print --command --execute --init-command --rcfile --init-file --run --expr"
 )
@@ -80,6 +81,17 @@ def reads_program_from_stdin(segment: Segment) -> bool:
     if _evaluates(segment, found):
         return False
     return not _is_given_program(arguments, found) or any(_is_stdin(argument) for argument in arguments)
+
+
+def evaluates_here(option: str, found: frozenset[str]) -> bool:
+    """Tell whether this option of such an interpreter brings the code itself."""
+    letters = "".join(_SHORT.get(name, _OTHERS) for name in (found & _GIVEN_CODE) - _WITHOUT_CODE)
+    return _short_cluster((option,), letters) or (option[:2] == "--" and _is_long(option))
+
+
+def is_flag(option: str, found: frozenset[str]) -> bool:
+    """Tell whether this option surely takes no value from the next word."""
+    return _stands_alone(option, frozenset("".join(_FLAGS.get(name, "") for name in found)))
 
 
 def _options(arguments: tuple[str, ...]) -> tuple[str, ...]:

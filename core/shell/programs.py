@@ -129,6 +129,9 @@ FETCHING_VERBS: Final[dict[str, frozenset[str]]] = {
     "cargo": word_list("binstall"),
 }
 
+# Whatever their arguments, these write no file.
+ONLY_READ: Final = word_list("cat head tail grep egrep fgrep wc cut tr ls basename dirname sleep")
+
 MULTI_CALL: Final = frozenset(("busybox", "toybox", "coreutils"))
 
 # Options by which an ordinary program runs, or loads, something else.

@@ -12,18 +12,16 @@ from typing import Final
 from core.model.command import CommandFacts, FileIdentity, Segment
 from core.ports import Resolver
 from core.shell.names import names
-from core.shell.programs import CARRIERS, INTERPRETERS, RUNS_ANYTHING
+from core.shell.program_file import PYTHON, may_be_verb, module, operands
+from core.shell.programs import CARRIERS, RUNS_ANYTHING
 from core.shell.word_list import word_list
 
 MAX_FILES: Final = 2048
 _READS_PROGRAMS: Final = RUNS_ANYTHING | CARRIERS
-_PYTHON: Final = word_list("python pypy ipython micropython pydoc pdb")
 _JAVASCRIPT: Final = word_list("node nodejs bun deno ts-node tsx")
-_FILTERS: Final = word_list("awk gawk mawk nawk original-awk sed gsed dc bc m4 ed red")
-_RUNS_DIRECTORIES: Final = INTERPRETERS - _FILTERS
 # What an interpreter tries behind the name that it is given.
 _TRIED: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(_PYTHON, ("/__main__.py", "/__init__.py", ".py")),
+    **dict.fromkeys(PYTHON, ("/__main__.py", "/__init__.py", ".py")),
     **dict.fromkeys(
         _JAVASCRIPT,
         (
@@ -38,8 +36,19 @@ _TRIED: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("ruby", "jruby"), (".rb", ".so")),
     "java": (".class",),
 }
-_MODULE: Final = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
-_EVALUATES: Final = re.compile(r"-[A-Za-z]*[ceEp]|--eval|--print")
+# What Python may load for a module beside its source, or before it.
+_LOADED: Final = (
+    *("/__main__.py", "/__init__.py", ".py", "/__main__.pyc", "/__init__.pyc", ".pyc"),
+    *(f"{init}{end}" for init in ("", "/__init__") for end in (".so", ".abi3.so")),
+    *(
+        f".cpython-3{minor}-{machine}-linux-gnu.so"
+        for minor in range(6, 20)
+        for machine in ("x86_64", "aarch64")
+    ),
+)
+# Inside one word, what may stand before and behind a path; a name without these signs is none of a file.
+_PARTS: Final = re.compile(r"file://|[=,:!\s]+")
+_PART_OF_PATH: Final = re.compile(r"[./]")
 _LETTERS: Final = re.compile(r"-[A-Za-z0-9]+")
 
 
@@ -78,20 +87,39 @@ class _Looking:
         self._seen.update((path, self._resolver.file(path)) for path in paths)
         every = dict.fromkeys(_paths(segment))
         found = tuple((path, identity) for path in every if (identity := self._seen[path]))
-        return replace(segment, scripts=found, unpinned=self._directory(segment))
+        return replace(segment, scripts=found, unpinned=self._unpinned(segment))
 
-    def _directory(self, segment: Segment) -> str | None:
-        """Find a directory in the place of the program: what in it runs is not known from its name."""
-        if not names(segment) & _RUNS_DIRECTORIES or _says_program(segment):
-            return None
-        operands = (word.value for word in segment.words[1:] if word.literal and word.value[:1] != "-")
-        for operand in operands:
+    def _unpinned(self, segment: Segment) -> str | None:
+        """Find what runs and cannot be pinned: a directory, a file that is missing, a cache of a module."""
+        given = module(segment)
+        if given:
+            return self._cache(segment, given)
+        any_file, first = False, None
+        for operand in operands(segment):
             places = list(_at(segment, operand))
             if any(self._seen.get(place) for place in places):
-                return None
-            directory = next((place for place in places if self._resolver.real_directory(place)), None)
-            if directory is not None:
+                any_file = True
+            elif directory := next((place for place in places if self._resolver.real_directory(place)), None):
                 return directory
+            else:
+                endings = _endings(segment)
+                any_file = any_file or any(self._seen.get(f"{at}{end}") for at in places for end in endings)
+                first = first or (None if may_be_verb(segment, operand) else operand)
+        return f"{first} (not there now)" if first and not any_file else None
+
+    def _cache(self, segment: Segment, given: str) -> str | None:
+        """Find where Python keeps what it compiled of a module of this place: that may run in its stead."""
+        parts = given.split(".")
+        for length in range(1, len(parts) + 1):
+            for place in _at(segment, "/".join(parts[:length])):
+                caches = {
+                    f"{place}/__pycache__": ("/__main__.py", "/__init__.py"),
+                    f"{posixpath.dirname(place)}/__pycache__": (".py",),
+                }
+                for cache, sources in caches.items():
+                    here = any(self._seen.get(f"{place}{source}") for source in sources)
+                    if here and self._resolver.real_directory(cache):
+                        return cache
         return None
 
 
@@ -105,14 +133,28 @@ def _new(segment: Segment, seen: dict[str, FileIdentity | None]) -> Iterator[str
 
 def _paths(segment: Segment) -> Iterator[str]:
     """Give every path that a word may name, wherever the command may run; relative ones need a directory."""
-    endings = tuple(end for name in names(segment) for end in _TRIED.get(name, ()))
+    endings = _endings(segment)
     for word in segment.words[1:]:
-        for text in _named(word.value) if word.literal and word.value else ():
+        if not word.literal or not word.value:
+            continue
+        for text in _named(word.value):
             for place in _at(segment, text):
                 yield place
                 yield from (f"{place}{end}" for end in endings)
-    if module := _module(segment):
-        yield from _module_files(segment, module)
+        for part in _parts(word.value):
+            yield from _at(segment, part)
+    if given := module(segment):
+        yield from _module_files(segment, given)
+
+
+def _endings(segment: Segment) -> tuple[str, ...]:
+    return tuple(end for name in names(segment) for end in _TRIED.get(name, ()))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Give what inside a word looks like a path: `exec=./x`, `!./x -9`, `a.jar:b.jar`, `file:///x`."""
+    if _PARTS.search(text):
+        yield from (part for part in _PARTS.split(text) if _PART_OF_PATH.search(part))
 
 
 def _at(segment: Segment, text: str) -> Iterator[str]:
@@ -136,27 +178,8 @@ def _named(text: str) -> Iterator[str]:
         yield text[1:]
 
 
-def _says_program(segment: Segment) -> bool:
-    """Tell whether the options that come first are code or a module, so that no operand is the program."""
-    arguments = segment.argv[1:]
-    by_module = names(segment) & _PYTHON and arguments and arguments[0].startswith("-m")
-    return bool(by_module or (arguments and _EVALUATES.fullmatch(arguments[0])))
-
-
-def _module(segment: Segment) -> str | None:
-    """Give the module of `python -m NAME`, whose file Python looks for where it runs."""
-    if not names(segment) & _PYTHON:
-        return None
-    arguments = segment.argv[1:]
-    for index, argument in enumerate(arguments):
-        if argument.startswith("-m"):
-            given = argument[len("-m") :] or next(iter(arguments[index + 1 :]), "")
-            return given if _MODULE.fullmatch(given) else None
-    return None
-
-
-def _module_files(segment: Segment, module: str) -> Iterator[str]:
-    parts = module.split(".")
+def _module_files(segment: Segment, given: str) -> Iterator[str]:
+    parts = given.split(".")
     for length in range(1, len(parts) + 1):
         for place in _at(segment, "/".join(parts[:length])):
-            yield from (f"{place}{end}" for end in _TRIED["python"])
+            yield from (f"{place}{end}" for end in _LOADED)
