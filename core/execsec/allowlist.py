@@ -56,11 +56,18 @@ def runs_anything(segment: Segment) -> bool:
 def is_exact(segment: Segment) -> bool:
     """Tell whether "always" means these arguments alone: the name says nothing about what it would do.
 
-    Of scripts no table is complete: each hands its arguments to programs that it does not name.
+    Of scripts no table is complete: each hands its arguments to programs that it does not name. Nor is one of
+    the programs that administer a system: those are made for root, who may run anything.
     """
     executable = segment.executable
-    opaque = executable is not None and (executable.script or not executable.trusted)
+    opaque = executable is not None and (
+        executable.script or not executable.trusted or _administers(executable)
+    )
     return opaque or runs_anything(segment) or inline_code(segment)
+
+
+def _administers(executable: Executable) -> bool:
+    return "/sbin/" in executable.path or "/sbin/" in executable.real_path
 
 
 class _Program:

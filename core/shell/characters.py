@@ -22,11 +22,21 @@ _CONSTRUCTS: Final[dict[str, tuple[str, str]]] = {
 }
 # Letters and marks by category that show nothing.
 _UNSEEN: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef\u180b-\u180f]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\ufe00-\ufe0f\U000e0100-\U000e01ef\u180b-\u180f"
+    "\U00016fe4\U0001d159]"
 )
 _SELECTOR: Final = "\ufe0f"
 _JOINER: Final = "\u200d"
 _SKIN_TONES: Final = frozenset("\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+_KEYS: Final = frozenset("0123456789#*")
+_KEYCAP: Final = "\u20e3"
+# Flags spelled with tags: of England, Scotland and Wales. Any other text in tags would be hidden.
+_BLACK_FLAG: Final = "\U0001f3f4"
+_TAG_FLAGS: Final = tuple(
+    "".join([_BLACK_FLAG, *(chr(0xE0000 + ord(letter)) for letter in region), "\U000e007f"])
+    for region in ("gbeng", "gbsct", "gbwls")
+)
+_LONGEST_FLAG: Final = max(map(len, _TAG_FLAGS))
 _BLANK_PICTURES: Final = frozenset("\u2800\ufffc\ufffd")
 
 HARD: Final = frozenset(construct for construct, _ in _CONSTRUCTS.values()) | {
@@ -50,11 +60,16 @@ def forbidden_character(text: str) -> Refusal | None:
 
 
 def _in_emoji(text: str, index: int) -> bool:
-    """Tell whether a variation selector or joiner belongs to the pictures beside it."""
+    """Tell whether a variation selector, joiner or tag belongs to the pictures beside it."""
     before = text[index - 1 : index] if index else ""
-    if text[index] == _SELECTOR:
-        return _is_picture(before)
     behind = text[index + 1 : index + 2]
+    if text[index] == _SELECTOR:
+        return _is_picture(before) or (before in _KEYS and behind == _KEYCAP)
+    if "\U000e0000" < text[index] <= "\U000e007f":
+        begins = text.rfind(_BLACK_FLAG, max(0, index - _LONGEST_FLAG), index)
+        return begins >= 0 and any(
+            text.startswith(flag, begins) and index < begins + len(flag) for flag in _TAG_FLAGS
+        )
     joins = text[index] == _JOINER and _is_picture(behind)
     return joins and (_is_picture(before) or before in {_SELECTOR, *_SKIN_TONES})
 

@@ -64,7 +64,7 @@ _SUFFIXES: Final = (
     "_LIBRARY_PATH",
 )
 # What cannot be taken for an expression: bash evaluates what some variables are set to, subscripts too.
-_PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]*")
+_PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9_./:@%+,= -]*")
 _SUBSTITUTES: Final = re.compile(r"[$`]")
 
 

@@ -20,7 +20,8 @@ _IN_WORDS: Final[dict[str, re.Pattern[str]]] = {
     **dict.fromkeys(("perl", "ruby"), re.compile("-[nplaw]*e")),
     "php": re.compile("-r"),
 }
-_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)")
+# Or writes: `print > $1` to a file that the data names.
+_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)|printf?\b[^;}\n]*>")
 _AWK_OPTION: Final = re.compile(r"-F.+|-v[A-Za-z_]\w*=.*", re.ASCII | re.DOTALL)
 _AWK_VALUED: Final = ("-F", "-v")
 _SED_FLAGS: Final = re.compile(r"-[nErsuz]+")

@@ -43,6 +43,7 @@ CARRIERS: Final = WRAPPERS | word_list(
     x-terminal-emulator xterm ld.so ld-linux.so ld-linux-x86-64.so ld-linux-aarch64.so
     ld-musl-x86_64.so sotruss memusage msgexec pg_virtualenv gprofng gp-collect-app systemd-cat
     systemd-socket-activate uclampset luit not zutty jexec scriptlive
+    fstab-decode switch_root
     """
 )
 
@@ -113,7 +114,8 @@ RUNS_ANYTHING: Final = (
     gpg-* gpgconf gpgsm gpgtar gpgcompose dirmngr dirmngr-* gp-* prove pydoc pdb diff3 sdiff nm ranlib
     strip objcopy objdump size addr2line gcc-ar gcc-nm gcc-ranlib lto-dump lli cpack etags
     ctags-universal optscript pkgdata rpcgen scalar dbus-daemon udevadm xrdb iconv localedef login
-    tset reset obj2yaml yaml2obj FileCheck
+    tset reset obj2yaml yaml2obj FileCheck readprofile mke2fs e2fsck debugfs tune2fs resize2fs e2image e2undo
+    dumpe2fs badblocks e4defrag e2scrub agetty slattach rtcwake gpgparsemail dwp heaptrack_print tput zic
     """
     )
 )

@@ -37,14 +37,29 @@ def test_names_that_the_shell_evaluates_ask_in_every_position(name: str, line: s
 
 @pytest.mark.parametrize(
     "value",
-    ["'a[0]'", "'a b'", "'$(id)'", "'`id`'", "'x;id'", "'(id)'", "'!x'", "'{x}'", "'\\x'", "a[0", "'é'"],
+    [
+        "'a[0]'",
+        "'a\tb'",
+        "'a [b]'",
+        "'$(id)'",
+        "'`id`'",
+        "'x;id'",
+        "'(id)'",
+        "'!x'",
+        "'{x}'",
+        "'\\x'",
+        "a[0",
+        "'é'",
+    ],
 )
 def test_a_name_that_no_table_lists_may_not_be_set_to_an_expression(value: str) -> None:
     for line in (f"ZIG={value}", f"ZIG={value} rg x", f"env ZIG={value} rg x"):
         assert effect(line, "**", ask="off") == "deny"
 
 
-@pytest.mark.parametrize("value", ["", "1", "a=b", "/srv/x:/y", "http://a.b:1/c,d", "x%20y+z@w-1", "'plain'"])
+@pytest.mark.parametrize(
+    "value", ["", "1", "a=b", "/srv/x:/y", "http://a.b:1/c,d", "x%20y+z@w-1", "'plain'", "'-O2 -g'"]
+)
 def test_plain_values_are_still_judged_with_their_command(value: str) -> None:
     for line in (f"ZIG={value}", f"ZIG={value} rg x", f"env ZIG={value} rg x"):
         assert effect(line, "/usr/bin/rg", ask="off") == "allow"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from core.model.allowlist import AllowlistEntry
@@ -81,7 +83,8 @@ RUNS_ITS_OPTION = [
     "apt-config -o x=E dump", "dpkg-architecture -c E", "c99-gcc -wrapper E x.c", "nm --plugin E x",
     "ranlib --plugin E x", "prove E", "pydoc3 ./x.py", "pdb3 x.py", "strip --plugin E x", "apt-anything E",
     "dpkg-anything E", "git-anything E", "llvm-anything-14 E", "zgrep E a", "x86_64-linux-gnu-nm --plugin E",
-    "gcc-nm-12 --plugin E",
+    "gcc-nm-12 --plugin E", "readprofile -p prof -m './E;.gz'", "mke2fs -q -F -c 'd;sh E'", "e2fsck E",
+    "debugfs -R '!E' x", "mkfs.ext4 -c 'd;sh E'", "fsck.ext3 E", "tune2fs E", "tput -T E init", "agetty -l E x",
 ]  # fmt: skip
 
 
@@ -97,7 +100,7 @@ def test_a_program_that_runs_what_an_option_names_is_remembered_with_these_argum
     "name",
     [
         "sotruss", "memusage", "msgexec", "pg_virtualenv", "gprofng", "fakeroot-sysv", "systemd-cat",
-        "systemd-socket-activate", "uclampset", "scriptlive",
+        "systemd-socket-activate", "uclampset", "scriptlive", "fstab-decode", "switch_root",
     ],
 )  # fmt: skip
 def test_what_runs_another_program_is_asked_about_each_time(name: str) -> None:
@@ -150,7 +153,8 @@ FED = [
     "sqlite3 my.db", "ed a", "ex -s a", "vim -es a", "make -f -", "awk -f - a", "sed -f - a",
     "sed -n -f /dev/stdin a", "psql db", "gawk -E - a", "python3 x.py", "python3 -i x.py", "node x.js",
     "perl -d x.pl", "perl -e 'x' -d", "python3 -m code", "awk '{system($0)}'", "awk '{print | \"sh\"}'",
-    "awk 'BEGIN{while((\"-\")|getline x){}}'", "sed 's/x/y/e'", "sed -n 1e", "sed -n 1p -f -", "sed e",
+    "awk 'BEGIN{while((\"-\")|getline x){}}'",
+    "awk '{print > $1}'", "awk '{printf \"%s\", $2 >> $1}'", "awk '{print $2 >$1}'", "sed 's/x/y/e'", "sed -n 1e", "sed -n 1p -f -", "sed e",
     "sed 'w x'", "sed 's/x/y/w x'", "node -e x -i", "git apply", "docker build -", "kubectl apply -f -",
     "./tool a", "php -r x -a", "ruby -n x.rb", "gdb -x -",
 ]  # fmt: skip
@@ -183,7 +187,7 @@ def test_what_was_remembered_without_a_pipe_does_not_count_behind_one(line: str)
 
 FILTERS = [
     "sed -n 1,5p", "sed 's/a/b/g'", "sed -E 's|a|b|;s#x#y#'", "sed '/x/d'", "sed -n '/a/,/b/p'", "tee log",
-    "awk '{print $1}'", "awk -F: '{print $2}'", "awk -F : -v a=1 '$1 > a'", "awk '/a||b/'",
+    "awk '{print $1}'", "awk -F: '{print $2}'", "awk -F : -v a=1 '$1 > a'", "awk '/a||b/'", "awk '$1 > 2 {print $1}'", "awk '{if ($1>2) print; x=3}'",
     "python3 -c 'import json'", "node -e x", "node -p 1", "perl -ne 'print'", "perl -pe 's/x/y/'", "rg x",
     "grep x", "wc -l x", "ruby -ne x",
 ]  # fmt: skip
@@ -206,3 +210,17 @@ def test_an_operators_own_exact_entry_counts_behind_a_pipe() -> None:
 def test_only_the_command_behind_the_pipe_is_fed() -> None:
     piped = [segment.piped for segment in look("a | b && c; d | bash -c 'e; f' ; g").segments]
     assert piped == [False, True, False, False, True, True, False]
+
+
+@pytest.mark.parametrize("place", ["/usr/sbin", "/sbin", "/usr/local/sbin"])
+def test_a_program_that_administers_the_system_is_remembered_with_its_arguments_alone(place: str) -> None:
+    world = World(files={f"{place}/anything"})
+    facts = look(f"{place}/anything a", world=world)
+    segment = replace(facts.segments[0], executable=replace(facts.segments[0].executable, trusted=True))
+    facts = replace(facts, segments=(segment,))
+    entries = judge(facts).always.entries
+    assert [entry.args for entry in entries] == [("a",)]
+    assert effect(facts, *entries, ask="off") == "allow"
+    others = replace(facts, segments=(replace(segment, words=(*segment.words, segment.words[-1])),))
+    assert effect(others, *entries, ask="off") == "deny"
+    assert [entry.args for entry in judge("sbin a").always.entries] == [None]

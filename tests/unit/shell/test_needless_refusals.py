@@ -6,7 +6,7 @@ import pytest
 
 from tests.shell_world import effect, look
 
-EMOJI = ["❤️", "👩‍💻", "👩🏽‍💻", "🏳️‍🌈", "🧑‍🤝‍🧑", "⚠️ done", "🎉"]
+EMOJI = ["❤️", "👩‍💻", "👩🏽‍💻", "🏳️‍🌈", "🧑‍🤝‍🧑", "⚠️ done", "🎉", "1️⃣ #️⃣", "🏴󠁧󠁢󠁥󠁮󠁧󠁿 🏴󠁧󠁢󠁳󠁣󠁴󠁿x"]
 
 
 @pytest.mark.parametrize("text", EMOJI)
@@ -25,6 +25,16 @@ def test_pictures_are_words_like_others(text: str) -> None:
         "a\ufe0f",
         "\ufe0f",
         "1\ufe0f",
+        "1\ufe0fx",
+        "a\ufe0f\u20e3",
+        "\u20e3\ufe0f",
+        "x\U0001d159y",
+        "\U0001d159\ufe0f",
+        "x\U00016fe4y",
+        "\U0001f3f4\U000e0072\U000e006d\U000e007f",
+        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067",
+        "\U000e0067\U000e0062\U000e007f",
+        "🏴󠁧󠁢󠁥󠁮󠁧󠁿\U000e0067",
         "a\u200db",
         "\u200d💻",
         "👩\u200d",
