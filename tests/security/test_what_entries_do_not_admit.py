@@ -84,7 +84,8 @@ RUNS_ITS_OPTION = [
     "ranlib --plugin E x", "prove E", "pydoc3 ./x.py", "pdb3 x.py", "strip --plugin E x", "apt-anything E",
     "dpkg-anything E", "git-anything E", "llvm-anything-14 E", "zgrep E a", "x86_64-linux-gnu-nm --plugin E",
     "gcc-nm-12 --plugin E", "readprofile -p prof -m './E;.gz'", "mke2fs -q -F -c 'd;sh E'", "e2fsck E",
-    "debugfs -R '!E' x", "mkfs.ext4 -c 'd;sh E'", "fsck.ext3 E", "tune2fs E", "tput -T E init", "agetty -l E x",
+    "debugfs -R '!E' x", "mkfs.ext4 -c 'd;sh E'", "fsck.ext3 E", "tune2fs E",
+    "tput -T E init", "agetty -l E x",
 ]  # fmt: skip
 
 
@@ -154,7 +155,8 @@ FED = [
     "sed -n -f /dev/stdin a", "psql db", "gawk -E - a", "python3 x.py", "python3 -i x.py", "node x.js",
     "perl -d x.pl", "perl -e 'x' -d", "python3 -m code", "awk '{system($0)}'", "awk '{print | \"sh\"}'",
     "awk 'BEGIN{while((\"-\")|getline x){}}'",
-    "awk '{print > $1}'", "awk '{printf \"%s\", $2 >> $1}'", "awk '{print $2 >$1}'", "sed 's/x/y/e'", "sed -n 1e", "sed -n 1p -f -", "sed e",
+    "awk '{print > $1}'", "awk '{printf \"%s\", $2 >> $1}'", "awk '{print $2 >$1}'",
+    "sed 's/x/y/e'", "sed -n 1e", "sed -n 1p -f -", "sed e",
     "sed 'w x'", "sed 's/x/y/w x'", "node -e x -i", "git apply", "docker build -", "kubectl apply -f -",
     "./tool a", "php -r x -a", "ruby -n x.rb", "gdb -x -",
 ]  # fmt: skip
@@ -187,7 +189,8 @@ def test_what_was_remembered_without_a_pipe_does_not_count_behind_one(line: str)
 
 FILTERS = [
     "sed -n 1,5p", "sed 's/a/b/g'", "sed -E 's|a|b|;s#x#y#'", "sed '/x/d'", "sed -n '/a/,/b/p'", "tee log",
-    "awk '{print $1}'", "awk -F: '{print $2}'", "awk -F : -v a=1 '$1 > a'", "awk '/a||b/'", "awk '$1 > 2 {print $1}'", "awk '{if ($1>2) print; x=3}'",
+    "awk '{print $1}'", "awk -F: '{print $2}'", "awk -F : -v a=1 '$1 > a'", "awk '/a||b/'",
+    "awk '$1 > 2 {print $1}'", "awk '{if ($1>2) print; x=3}'",
     "python3 -c 'import json'", "node -e x", "node -p 1", "perl -ne 'print'", "perl -pe 's/x/y/'", "rg x",
     "grep x", "wc -l x", "ruby -ne x",
 ]  # fmt: skip
