@@ -7,13 +7,17 @@ from pathlib import Path
 import pytest
 
 from adapters.resolvers.filesystem import FilesystemResolver
+from adapters.resolvers.names import SystemNameResolver
 from core.config import Config
 from core.execsec.decide import decide
 from core.execsec.policy import effective
 from core.execsec.real_paths import MAX_PATHS, with_own_state
+from core.judge import Judge, Site
 from core.model.allowlist import AllowlistEntry
-from core.model.call import CommandText
+from core.model.call import CommandText, ToolCall
 from core.model.command import Placement
+from core.model.decision import Effect
+from core.model.session import SessionKey
 from core.shell.inspect import inspect
 from tests.shell_world import World
 
@@ -110,3 +114,27 @@ def test_more_paths_than_are_looked_at_are_denied(work: Path) -> None:
     many = "cat " + ":".join(f"f{number}" for number in range(MAX_PATHS + 1))
     assert judged(few, work, state) == "allow"
     assert judged(many, work, state) == "exec.deny-own-state"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("cat lnktoken", "exec.deny-own-state"),
+        ("cat /proc/self/cwd/st/state/token", "exec.deny-own-state"),
+        ("cat lnknotes", "allow"),
+    ],
+)
+def test_the_policy_decision_point_follows_links_on_the_host(line: str, expected: str, work: Path) -> None:
+    config = Config.model_validate(
+        {
+            "sandboxing": {"mode": "off"},
+            "tools": {"profile": "full", "exec": {"security": "full", "ask": "off"}},
+        }
+    )
+    state = work.parent / "st" / "state"
+    site = Site(str(state), str(work), ("/nonesuch",), "/root")
+    judge = Judge(config, site, FilesystemResolver(), SystemNameResolver())
+    command = CommandText(line=line, cwd=str(work))
+    call = ToolCall("exec", SessionKey.main("main"), command=command)
+    decision = judge.verdict(judge.examine(call)).decision
+    assert (decision.rule if decision.effect == Effect.DENY else str(decision.effect)) == expected
