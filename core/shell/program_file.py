@@ -22,7 +22,10 @@ _FILE_LIKE: Final = re.compile(r"[./]")
 _MODULE: Final = re.compile(r"[A-Za-z_][\w.]*", re.ASCII)
 _VALUED: Final = "mWX"
 _LONG_VALUED: Final = frozenset(("--check-hash-based-pycs",))
-_FILE_OPTION: Final = re.compile(r"-[A-Za-z]*f(?P<short>.*)|--(?:file|makefile)(?:=(?P<long>.*))?", re.DOTALL)
+# Letters that take a value themselves, in one of these programs, are none of a cluster that `f` ends.
+_FILE_OPTION: Final = re.compile(
+    r"-[^\W\d_FvCIoWeilf]*f(?P<short>.*)|--(?:file|makefile)(?:=(?P<long>.*))?", re.DOTALL
+)
 _STANDARD_INPUT: Final = frozenset(("-", "/dev/stdin"))
 
 

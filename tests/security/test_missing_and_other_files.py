@@ -69,7 +69,7 @@ NEAR = [
     "node -e 1 b", "node --eval 1", "perl -pe s/a/b/ b", "perl -0777 -i -pe x b", "php -r 1 b", "bun test",
     "bun run build", "deno task build", "npm run build", "make test", "git commit -m b.py", "awk 1 b",
     "ruby -e 1", "sed -n p b", "python3 --version", "node --version", "git status", "make -C b all",
-    "tar -cf b.tar x",
+    "tar -cf b.tar x", "awk -vfoo=1 1 b", "awk -Ff 1 b", "make -Cfoo all", "sed -i.bf p b",
 ]  # fmt: skip
 
 
