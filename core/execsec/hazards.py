@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +21,10 @@ from core.shell.programs import (
     ONLY_READ,
     PACKAGE_RUNNERS,
     PRIVILEGE_CHANGERS,
+    RUNS_ANYTHING,
 )
+
+_FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 
 _NOTED = frozenset().union(
     PRIVILEGE_CHANGERS, CARRIERS, PACKAGE_RUNNERS, FETCHING_VERBS.keys(), CARRYING_OPTIONS.keys()
@@ -63,8 +68,22 @@ def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ..
     script = next(scripts, None) or segment.unpinned
     if script and not _runs_alone(segment, facts):
         return (_replaceable(script),)
-    name = module(segment) if len(facts.segments) > 1 else None
+    if len(facts.segments) == 1 or names(segment).isdisjoint(RUNS_ANYTHING):
+        return ()
+    name = module(segment) or _named_before(segment, facts)
     return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()
+
+
+def _named_before(segment: Segment, facts: CommandFacts) -> str | None:
+    """Find a word like `b.go` that is no file now, and that another command of the line names as well."""
+    others = {
+        posixpath.basename(word)
+        for each in facts.segments
+        if each is not segment and not _only_reads(each)
+        for word in each.argv[1:]
+    }
+    files = (word for word in segment.argv[1:] if _FILE_LIKE.fullmatch(word))
+    return next((word for word in files if posixpath.basename(word) in others), None)
 
 
 def _behind_writers(segment: Segment, facts: CommandFacts) -> bool:

@@ -99,6 +99,19 @@ def test_a_module_that_an_earlier_command_could_write_asks(tmp_path: Path) -> No
         assert effect(facts(line, tmp_path), *entries, ask="off") == "allow"
 
 
+@pytest.mark.parametrize("program", ["go run b.go", "uv run python ./b.go", "cmake -P b.go"])
+def test_a_file_that_an_earlier_command_names_is_not_admitted_by_what_was_learned_without_it(
+    program: str, tmp_path: Path
+) -> None:
+    entries = (*judge(facts(program, tmp_path)).always.entries, "/usr/bin/cp", "/usr/bin/cat")
+    assert effect(facts(program, tmp_path), *entries, ask="off") == "allow"
+    for first in ("cp x b.go", "cp x/b.go .", "sh -c 'cp x b.go'"):
+        assert effect(facts(f"{first} && {program}", tmp_path), *entries, ask="off") == "deny"
+        assert judge(facts(f"{first} && {program}", tmp_path)).always.entries == ()
+    for first in ("cp x y", "cat b.go", "cp b.gox y"):
+        assert effect(facts(f"{first} && {program}", tmp_path), *entries, ask="off") == "allow"
+
+
 @pytest.mark.parametrize(
     "name",
     ["pytest.py", "pytest.so", "pytest/__init__.py", "pytest.pyc", "pytest.cpython-311-x86_64-linux-gnu.so"],

@@ -85,7 +85,7 @@ RUNS_ITS_OPTION = [
     "dpkg-anything E", "git-anything E", "llvm-anything-14 E", "zgrep E a", "x86_64-linux-gnu-nm --plugin E",
     "gcc-nm-12 --plugin E", "readprofile -p prof -m './E;.gz'", "mke2fs -q -F -c 'd;sh E'", "e2fsck E",
     "debugfs -R '!E' x", "mkfs.ext4 -c 'd;sh E'", "fsck.ext3 E", "tune2fs E",
-    "tput -T E init", "agetty -l E x",
+    "tput -T E init", "sprof ./E.so", "agetty -l E x",
 ]  # fmt: skip
 
 
