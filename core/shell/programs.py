@@ -115,7 +115,8 @@ RUNS_ANYTHING: Final = (
     strip objcopy objdump size addr2line gcc-ar gcc-nm gcc-ranlib lto-dump lli cpack etags
     ctags-universal optscript pkgdata rpcgen scalar dbus-daemon udevadm xrdb iconv localedef login
     tset reset obj2yaml yaml2obj FileCheck readprofile mke2fs e2fsck debugfs tune2fs resize2fs e2image e2undo
-    dumpe2fs badblocks e4defrag e2scrub agetty slattach rtcwake gpgparsemail dwp heaptrack_print tput zic sprof
+    dumpe2fs badblocks e4defrag e2scrub agetty slattach rtcwake gpgparsemail dwp heaptrack_print tput zic
+    sprof
     """
     )
 )
