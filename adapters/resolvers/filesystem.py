@@ -5,22 +5,23 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
 from functools import lru_cache
+from stat import S_ISDIR, S_ISLNK, S_ISREG, S_IWGRP, S_IWOTH, S_IXGRP, S_IXOTH, S_IXUSR
 from typing import Self
 
 from adapters.resolvers.aliases import aliases
 from adapters.resolvers.reading import Reading
 from core.model.command import NOT_LOOKED_AT, UNHASHED, Executable, FileIdentity, RealPath
 
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+_OTHERS_WRITE = S_IWGRP | S_IWOTH
+_EXECUTE = S_IXUSR | S_IXGRP | S_IXOTH
 _MAX_LINKS = 40
 _ELF = b"\x7fELF"
 _HERE = frozenset(("", "."))
+_NO_FILE = frozenset(("", ".", ".."))
+_TO_DIRECTORY = ("/", "/.", "/..")
 
 
 class FilesystemResolver:
@@ -59,7 +60,7 @@ class FilesystemResolver:
             if not os.access(path, os.F_OK):  # a miss costs no exception
                 return None
             _, real, status, trusted = _resolved(path)
-            return self._identity(real, status, trusted=trusted) if stat.S_ISREG(status.st_mode) else None
+            return self._identity(real, status, trusted=trusted) if S_ISREG(status.st_mode) else None
         except (OSError, ValueError):
             return None
 
@@ -67,7 +68,7 @@ class FilesystemResolver:
         """Return the real path of an existing directory, or None."""
         try:
             real = posixpath.realpath(path, strict=True)
-            return real if path.startswith("/") and stat.S_ISDIR(_status(real).st_mode) else None
+            return real if path.startswith("/") and S_ISDIR(_status(real).st_mode) else None
         except (OSError, ValueError):
             return None
 
@@ -136,22 +137,23 @@ def _seen(real: str) -> RealPath | None:
         status = os.lstat(real)
     except FileNotFoundError:
         return RealPath(real, "missing")
-    if stat.S_ISLNK(status.st_mode):
+    if S_ISLNK(status.st_mode):
         return None  # a loop of links, which realpath leaves as it is
-    if stat.S_ISREG(status.st_mode):
+    if S_ISREG(status.st_mode):
         return RealPath(real, "file", status.st_size)
-    return RealPath(real, "directory" if stat.S_ISDIR(status.st_mode) else "other")
+    return RealPath(real, "directory" if S_ISDIR(status.st_mode) else "other")
 
 
-def _places(name: str, path: Sequence[str], cwd: str) -> Iterator[str]:
-    if name.rpartition("/")[2] in {"", ".", ".."}:
-        return
+def _places(name: str, path: Sequence[str], cwd: str) -> Sequence[str]:
+    if name in _NO_FILE or name.endswith(_TO_DIRECTORY):
+        return ()
     if "/" not in name:
-        for directory in path:
-            if directory[:1] == "/":
-                yield f"{directory}{name}" if directory[-1] == "/" else f"{directory}/{name}"
-    elif cwd.startswith("/"):
-        yield posixpath.join(cwd, name)
+        return [
+            f"{directory}{name}" if directory[-1] == "/" else f"{directory}/{name}"
+            for directory in path
+            if directory[:1] == "/"
+        ]
+    return (posixpath.join(cwd, name),) if cwd.startswith("/") else ()
 
 
 def _status(path: str) -> os.stat_result:
@@ -159,7 +161,7 @@ def _status(path: str) -> os.stat_result:
 
 
 def _is_program(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
+    return S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
 
 
 @lru_cache(maxsize=4096)
@@ -173,47 +175,47 @@ def _is_script(real: str, _changed: int, _touched: int) -> bool:
         return True
 
 
-@dataclass(slots=True)
 class _Way:
     """A path followed link by link, every part of it looked at once."""
 
-    trusted: bool = True  # only root can write to what was passed
-    links: int = 0
-    seen: dict[str, os.stat_result] = field(default_factory=dict)
+    __slots__ = ("_links", "_seen", "trusted")
+
+    def __init__(self) -> None:
+        self.trusted = True  # only root can write to what was passed
+        self._links = 0
+        self._seen: dict[str, os.stat_result] = {}
 
     def follow(self, at: str, status: os.stat_result, rest: str) -> tuple[str, os.stat_result]:
         """Return where `rest`, which begins in the real directory `at`, leads, and what is there."""
         parts = rest.split("/")[::-1]
         while parts:
             part = parts.pop()
-            if not stat.S_ISDIR(status.st_mode):
+            if not S_ISDIR(status.st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, "not a directory", at)
             if part in _HERE:
                 continue
-            place = posixpath.dirname(at) if part == ".." else f"{at.rstrip('/')}/{part}"
-            found = self.look(place)
-            if not stat.S_ISLNK(found.st_mode):
+            place = posixpath.dirname(at) if part == ".." else f"{at}/{part}" if at != "/" else f"/{part}"
+            found = self._seen.get(place) or self.look(place)
+            if not S_ISLNK(found.st_mode):
                 at, status = place, found
                 continue
             target = self._target(place)
             parts += target.split("/")[::-1]
             if target.startswith("/"):
-                at, status = "/", self.look("/")
+                at, status = "/", self._seen["/"]
         return at, status
 
     def look(self, place: str) -> os.stat_result:
         """Look at a place below a real directory; who else can write to it counts where it is no link."""
-        found = self.seen.get(place)
-        if found is None:
-            found = self.seen[place] = os.lstat(place)
-            mode = found.st_mode
-            if (found.st_uid or mode & _OTHERS_WRITE) and not stat.S_ISLNK(mode):
-                self.trusted = False
+        found = self._seen[place] = os.lstat(place)
+        mode = found.st_mode
+        if (found.st_uid or mode & _OTHERS_WRITE) and not S_ISLNK(mode):
+            self.trusted = False
         return found
 
     def _target(self, place: str) -> str:
-        self.links += 1
-        if self.links > _MAX_LINKS:
+        self._links += 1
+        if self._links > _MAX_LINKS:
             raise OSError(errno.ELOOP, "too many links", place)
         return os.readlink(place)  # noqa: PTH115 - the text, not a Path
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
@@ -151,15 +150,17 @@ def _find(
 ) -> _Finding:
     around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home, tuple(env))
     entries = (*policy.allowlist, *learned)
-    risks = [_risks(segment, facts, entries, around) for segment in facts.segments]
-    found = [_admitted(*pair, entries, around, policy) for pair in zip(facts.segments, risks, strict=True)]
-    every = (*environment_hazards(env), *chain.from_iterable(risks))
-    missing = tuple(
-        segment
-        for segment, risk, (by, _) in zip(facts.segments, risks, found, strict=True)
-        if not risk and by is None
-    )
-    return _Finding(tuple([by for by, _ in found]), every, missing, tuple([entry for _, entry in found]))
+    every, missing = [*environment_hazards(env)], list[Segment]()
+    satisfied_by, admitting_entries = list[str | None](), list[AllowlistEntry | None]()
+    for segment in facts.segments:
+        risks = _risks(segment, facts, entries, around)
+        by, entry = _admitted(segment, risks, entries, around, policy)
+        every += risks
+        satisfied_by.append(by)
+        admitting_entries.append(entry)
+        if not risks and by is None:
+            missing.append(segment)
+    return _Finding(tuple(satisfied_by), tuple(every), tuple(missing), tuple(admitting_entries))
 
 
 def _admitted(
@@ -172,7 +173,7 @@ def _admitted(
     """Tell in words what admits a segment, and the entry where it is one."""
     if risks:
         return None, None
-    entry = admitting(segment, entries, around)
+    entry = admitting(segment, entries, around) if entries else None
     return _satisfied_by(segment, entry, policy, around.env), entry
 
 

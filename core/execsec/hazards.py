@@ -35,11 +35,13 @@ class Hazard:
 
 def hazards(segment: Segment) -> tuple[Hazard, ...]:
     """Name all hazards of a segment, the gravest first; none of them is ever remembered."""
-    return tuple(_found(segment))
+    return () if _is_plain(segment) else tuple(_found(segment))
 
 
 def environment_hazards(env: Sequence[tuple[str, str]]) -> tuple[Hazard, ...]:
     """Name what the request's own environment would change."""
+    if not env:
+        return ()
     return tuple(
         _variable(name, value, "the request sets")
         for name, value in env
@@ -57,6 +59,8 @@ def changeable(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
 
 def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
     """Name a script that another command of the same line could replace, so that no pin would hold."""
+    if not segment.scripts:
+        return ()
     scripts = (path for path, identity in segment.scripts if identity.sha256)
     script = next(scripts, None)
     return (_replaceable(script),) if script and not _runs_alone(segment, facts) else ()
@@ -70,6 +74,17 @@ def _runs_alone(segment: Segment, facts: CommandFacts) -> bool:
 def _replaceable(name: str) -> Hazard:
     reason = f"another command of this line could replace `{safe(name)}` before it runs"
     return Hazard("exec.changeable", reason)
+
+
+def _is_plain(segment: Segment) -> bool:
+    """Tell at once of a program that no table notes, with literal words and nothing set, that it has none."""
+    return (
+        segment.cwd is not None
+        and not segment.assignments
+        and not segment.builtin
+        and segment.literal
+        and names(segment).isdisjoint(_NOTED)
+    )
 
 
 def _found(segment: Segment) -> Iterator[Hazard]:

@@ -93,7 +93,7 @@ def _as_long_as(segment: Segment, env: Sequence[tuple[str, str]]) -> str:
 
 
 def _files_stay(segment: Segment) -> list[str]:
-    changeable = [path for path, identity in segment.scripts if identity.sha256]
+    changeable = segment.scripts and [path for path, identity in segment.scripts if identity.sha256]
     if changeable:
         stays = "stays as it is" if len(changeable) == 1 else "stay as they are"
         return [f"{' and '.join(changeable)} {stays}"]
@@ -103,7 +103,7 @@ def _files_stay(segment: Segment) -> list[str]:
 
 
 def _variables_stay(segment: Segment, env: Sequence[tuple[str, str]]) -> list[str]:
-    given = dict.fromkeys(safe(name) for name, _ in variables(segment, env))
+    given = dict.fromkeys([safe(name) for name, _ in variables(segment, env)])
     return [f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} set as now"] if given else []
 
 

@@ -54,8 +54,8 @@ def plain_tokens(text: str) -> tuple[Token, ...] | None:
     tokens: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
-        source = match[kind]
-        start, end = match.span(kind)
+        source, end = match[kind], match.end()
+        start = end - len(source)
         if kind == "bare":
             glob = _GLOB if "*" in source or "?" in source else _NOTHING
             tokens.append(Token(_WORD, start, end, (), Word(source, source, glob), "=" in source))
