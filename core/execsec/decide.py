@@ -25,7 +25,8 @@ from core.shell.piped import takes_program_from_pipe
 
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
-_PLAIN = frozenset[Obligation]()
+_NEVER_REMEMBER = frozenset((Obligation.NEVER_REMEMBER,))
+_PLAIN: frozenset[Obligation] = frozenset()
 # Hazards that explain why a program could not be found, or that count whether it is there or not.
 _BEFORE_NOT_FOUND = frozenset(("exec.privilege", "exec.carrier", "exec.package-runner", "exec.cwd-unknown"))
 
@@ -150,17 +151,18 @@ def _find(
 ) -> _Finding:
     around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home, tuple(env))
     entries = (*policy.allowlist, *learned)
-    every, missing = [*environment_hazards(env)], list[Segment]()
-    satisfied_by, admitting_entries = list[str | None](), list[AllowlistEntry | None]()
+    every = [*environment_hazards(env)]
+    missing: list[Segment] = []
+    admitted: list[tuple[str | None, AllowlistEntry | None]] = []
     for segment in facts.segments:
         risks = _risks(segment, facts, entries, around)
-        by, entry = _admitted(segment, risks, entries, around, policy)
+        found = _admitted(segment, risks, entries, around, policy)
         every += risks
-        satisfied_by.append(by)
-        admitting_entries.append(entry)
-        if not risks and by is None:
+        admitted.append(found)
+        if not risks and found[0] is None:
             missing.append(segment)
-    return _Finding(tuple(satisfied_by), tuple(every), tuple(missing), tuple(admitting_entries))
+    by, admitting_entries = zip(*admitted, strict=True)
+    return _Finding(by, tuple(every), tuple(missing), admitting_entries)
 
 
 def _admitted(
@@ -276,8 +278,9 @@ def _listed(
     if finding.missing:
         segment = finding.missing[0]
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
-        rule = "exec.inline-code" if inline_code(segment) else "exec.allowlist-miss"
-        return _missed(policy, _why_missed(segment, env), rule, terms)
+        inline = facts.inline_code and inline_code(segment)
+        rule = "exec.inline-code" if inline else "exec.allowlist-miss"
+        return _missed(policy, _why_missed(segment, env, inline=inline), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -293,10 +296,10 @@ def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligat
     return _exec(Effect.ASK, reason, rule, policy.source("security"), terms)
 
 
-def _why_missed(segment: Segment, env: Sequence[tuple[str, str]]) -> str:
+def _why_missed(segment: Segment, env: Sequence[tuple[str, str]], *, inline: bool) -> str:
     name = safe(segment.words[0].value)
     path = safe(segment.executable.path) if segment.executable else name
-    if inline_code(segment):
+    if inline:
         return f"`{name}` is given code to run, which only an entry with exactly these arguments admits"
     if given := variables(segment, env):
         return (
@@ -334,7 +337,7 @@ def _offer(
         )
     if finding.hazards:
         return AlwaysOffer(why=finding.hazards[0].reason)
-    if any(Obligation.NEVER_REMEMBER in decision.obligations for decision in decisions):
+    if any(_NEVER_REMEMBER <= decision.obligations for decision in decisions):
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
     return offer(finding.missing, policy.agent, placement, env)
 

@@ -103,7 +103,7 @@ def _reached(
     What stays below a directory with nothing protected below it is left out.
     """
     leads_away = _LEADS_AWAY.search(joined) is not None
-    places, globs = [*segment.places], list[str]()
+    places, globs = [*segment.places], []
     if segment.executable is not None:
         places.append(segment.executable.real_path)
     for cwd in segment.places or (None,):
@@ -120,7 +120,8 @@ def _led(
 ) -> tuple[set[str], set[str]]:
     """Give where the words lead, as absolute paths, and those of them that are globs."""
     pieces = set(chain.from_iterable(map(_pieces, texts)))
-    places, globs = set[str](), set[str]()
+    places: set[str] = set()
+    globs: set[str] = set()
     for piece in pieces:
         if not piece or (harmless and not _ELSEWHERE.match(piece)):
             continue

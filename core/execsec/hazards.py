@@ -19,7 +19,8 @@ from core.shell.programs import (
     PRIVILEGE_CHANGERS,
 )
 
-_NOTED = frozenset().union(
+_NOTHING: frozenset[str] = frozenset()
+_NOTED = _NOTHING.union(
     PRIVILEGE_CHANGERS, CARRIERS, PACKAGE_RUNNERS, FETCHING_VERBS.keys(), CARRYING_OPTIONS.keys()
 )
 
@@ -136,7 +137,7 @@ def _program(segment: Segment) -> Iterator[Hazard]:
 
 def _fetching_verb(segment: Segment, found: frozenset[str]) -> str | None:
     """Find a word that makes a package manager run a package; npm also takes its first letters."""
-    verbs = frozenset[str]().union(*(FETCHING_VERBS.get(each, frozenset()) for each in found))
+    verbs = _NOTHING.union(*[FETCHING_VERBS[each] for each in found if each in FETCHING_VERBS])
     if not verbs:
         return None
     words = (word for word in segment.argv[1:] if _means(word, verbs))
@@ -148,7 +149,7 @@ def _means(word: str, verbs: frozenset[str]) -> bool:
 
 
 def _carrying_options(segment: Segment, found: frozenset[str], name: str) -> Iterator[Hazard]:
-    listed = frozenset[str]().union(*(CARRYING_OPTIONS.get(each, frozenset()) for each in found))
+    listed = _NOTHING.union(*[CARRYING_OPTIONS[each] for each in found if each in CARRYING_OPTIONS])
     options = (argument for argument in segment.argv[1:] if argument[:1] == "-") if listed else ()
     for argument in options:
         if any(_is_option(argument, option) for option in listed):

@@ -41,7 +41,7 @@ def word(value: Word) -> str:
 
 def words(values: Iterable[Word]) -> str:
     """Render words, as the canonical argument string has them."""
-    return " ".join([word(value) for value in values])
+    return " ".join(map(word, values))
 
 
 def command(assignments: Sequence[tuple[str, Word]], body: str, redirections: Sequence[str]) -> str:
