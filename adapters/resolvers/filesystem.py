@@ -6,7 +6,6 @@ import errno
 import os
 import posixpath
 from collections.abc import Sequence
-from copy import copy
 from functools import lru_cache
 from stat import S_ISDIR, S_ISLNK, S_ISREG, S_IWGRP, S_IWOTH, S_IXGRP, S_IXOTH, S_IXUSR
 from typing import Self
@@ -38,11 +37,15 @@ class FilesystemResolver:
         self._total_limit = total_limit
         self._seconds = seconds
         self._reading: Reading | None = None  # what is left to read, where this is for one command
+        self._fixed: dict[str, os.stat_result] | None = None  # directories, where this is for one command
 
     def for_one_command(self) -> Self:
-        """Return the same with a limit on what is read and how long, over all that it is asked."""
-        limited = copy(self)
-        limited._reading = self._begun()  # noqa: SLF001 - it is one of us
+        """Return the same with a limit on what is read and how long, over all that it is asked.
+
+        Directories on the way to which nobody but root changes anything are looked at once.
+        """
+        limited = self.__new__(type(self))
+        vars(limited).update(vars(self), _reading=self._begun(), _fixed={})
         return limited
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
@@ -59,7 +62,7 @@ class FilesystemResolver:
         try:
             if not os.access(path, os.F_OK):  # a miss costs no exception
                 return None
-            _, real, status, trusted = _resolved(path)
+            _, real, status, trusted = self._resolved(path)
             return self._identity(real, status, trusted=trusted) if S_ISREG(status.st_mode) else None
         except (OSError, ValueError):
             return None
@@ -90,7 +93,7 @@ class FilesystemResolver:
             return None
 
     def _found(self, name: str, place: str) -> Executable | None:
-        found, real, status, trusted = _resolved(place)
+        found, real, status, trusted = self._resolved(place)
         if not _is_program(status):
             return None
         identity = self._identity(real, status, trusted=trusted)
@@ -98,6 +101,23 @@ class FilesystemResolver:
             return None
         script = _is_script(real, status.st_mtime_ns, status.st_ctime_ns)
         return Executable(name, found, real, identity, trusted, aliases(place, found, real), script)
+
+    def _resolved(self, place: str) -> tuple[str, str, os.stat_result, bool]:
+        """Tell a file's path by real directories, its real path, what it is, and if only root changes it."""
+        if not place.startswith("/"):
+            raise ValueError(place)
+        way = _Way()
+        directory, _, base = place.rpartition("/")
+        status = self._fixed.get(directory) if self._fixed else None
+        if status is None:
+            real_directory, status = way.follow("/", way.look("/"), directory)
+            if self._fixed is not None and way.trusted and real_directory == directory:
+                self._fixed[directory] = status
+        else:
+            real_directory = directory
+        real, found = way.follow(real_directory, status, base)
+        path = f"{real_directory}/{base}" if real_directory != "/" else f"/{base}"
+        return path, real, found, way.trusted
 
     def _identity(self, real: str, status: os.stat_result, *, trusted: bool) -> FileIdentity:
         digest = None if trusted else self._digest(real, status) or UNHASHED
@@ -202,7 +222,7 @@ class _Way:
             target = self._target(place)
             parts += target.split("/")[::-1]
             if target.startswith("/"):
-                at, status = "/", self._seen["/"]
+                at, status = "/", self._seen.get("/") or self.look("/")
         return at, status
 
     def look(self, place: str) -> os.stat_result:
@@ -218,15 +238,3 @@ class _Way:
         if self._links > _MAX_LINKS:
             raise OSError(errno.ELOOP, "too many links", place)
         return os.readlink(place)  # noqa: PTH115 - the text, not a Path
-
-
-def _resolved(place: str) -> tuple[str, str, os.stat_result, bool]:
-    """Tell a file's path through real directories, its real path, what it is, and if only root changes it."""
-    if not place.startswith("/"):
-        raise ValueError(place)
-    way = _Way()
-    directory, _, base = place.rpartition("/")
-    real_directory, status = way.follow("/", way.look("/"), directory)
-    real, found = way.follow(real_directory, status, base)
-    path = f"{real_directory}/{base}" if real_directory != "/" else f"/{base}"
-    return path, real, found, way.trusted

@@ -217,7 +217,7 @@ def _not_found(facts: CommandFacts) -> Decision | None:
 
 
 def _unresolved(segment: Segment) -> bool:
-    return bool(segment.words) and not segment.builtin and segment.executable is None
+    return segment.executable is None and not segment.builtin and bool(segment.words)
 
 
 def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_before: bool) -> ExecJudgement:
@@ -337,7 +337,7 @@ def _offer(
         )
     if finding.hazards:
         return AlwaysOffer(why=finding.hazards[0].reason)
-    if any(_NEVER_REMEMBER <= decision.obligations for decision in decisions):
+    if any([_NEVER_REMEMBER <= decision.obligations for decision in decisions]):
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
     return offer(finding.missing, policy.agent, placement, env)
 

@@ -103,10 +103,11 @@ def _reached(
     What stays below a directory with nothing protected below it is left out.
     """
     leads_away = _LEADS_AWAY.search(joined) is not None
-    places, globs = [*segment.places], []
+    runs_in = segment.places
+    places, globs = [*runs_in], []
     if segment.executable is not None:
         places.append(segment.executable.real_path)
-    for cwd in segment.places or (None,):
+    for cwd in runs_in or (None,):
         harmless = cwd is None or not _may_hold(cwd, policy.protected_paths)
         if leads_away or not harmless:
             led = _led(texts, cwd, policy.home, harmless=harmless)

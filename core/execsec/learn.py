@@ -87,7 +87,9 @@ def _entry(
     )
 
 
-def _as_long_as(segment: Segment, env: Sequence[tuple[str, str]]) -> str:
+def _as_long_as(segment: Segment, entry: AllowlistEntry, env: Sequence[tuple[str, str]]) -> str:
+    if entry.sha256 is None:
+        return ""
     conditions = [*_files_stay(segment), *_variables_stay(segment, env)]
     return f", as long as {' and '.join(conditions)}" if conditions else ""
 
@@ -112,7 +114,7 @@ def _words(
 ) -> str:
     where = _PLACES[placement]
     name = segment.words[0].value
-    pinned = _as_long_as(segment, env)
+    pinned = _as_long_as(segment, entry, env)
     if entry.args is None:
         return f"any `{name}` command {where}{pinned}"
     return f"exactly `{render.words(segment.words)}` {where}{pinned}"
