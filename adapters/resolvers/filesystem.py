@@ -45,7 +45,8 @@ class FilesystemResolver:
         Directories on the way to which nobody but root changes anything are looked at once.
         """
         limited = self.__new__(type(self))
-        vars(limited).update(vars(self), _reading=self._begun(), _fixed={})
+        limited.__dict__ |= self.__dict__
+        limited._reading, limited._fixed = self._begun(), {}  # noqa: SLF001 - it is one of us
         return limited
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
@@ -207,7 +208,7 @@ class _Way:
 
     def follow(self, at: str, status: os.stat_result, rest: str) -> tuple[str, os.stat_result]:
         """Return where `rest`, which begins in the real directory `at`, leads, and what is there."""
-        parts = rest.split("/")[::-1]
+        parts, seen = rest.split("/")[::-1], self._seen
         while parts:
             part = parts.pop()
             if not S_ISDIR(status.st_mode):
@@ -215,7 +216,7 @@ class _Way:
             if part in _HERE:
                 continue
             place = posixpath.dirname(at) if part == ".." else f"{at}/{part}" if at != "/" else f"/{part}"
-            found = self._seen.get(place) or self.look(place)
+            found = seen.get(place) or self.look(place)
             if not S_ISLNK(found.st_mode):
                 at, status = place, found
                 continue

@@ -337,7 +337,7 @@ def _offer(
         )
     if finding.hazards:
         return AlwaysOffer(why=finding.hazards[0].reason)
-    if any([_NEVER_REMEMBER <= decision.obligations for decision in decisions]):
+    if any(decision.obligations >= _NEVER_REMEMBER for decision in decisions):
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
     return offer(finding.missing, policy.agent, placement, env)
 

@@ -116,9 +116,7 @@ def _reached(
     return places, globs
 
 
-def _led(
-    texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool
-) -> tuple[set[str], set[str]]:
+def _led(texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool) -> tuple[set[str], set[str]]:
     """Give where the words lead, as absolute paths, and those of them that are globs."""
     pieces = set(chain.from_iterable(map(_pieces, texts)))
     places: set[str] = set()

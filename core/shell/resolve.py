@@ -119,7 +119,9 @@ class Analysis:
             return Rendered("", (Segment(words=(), builtin=True, cwd=cwd),))
         name = command.words[0].value
         if name in BUILTINS:
-            return Rendered(_headed(name, command.words), (Segment(words=tuple(command.words), builtin=True, cwd=cwd),))
+            return Rendered(
+                _headed(name, command.words), (Segment(words=tuple(command.words), builtin=True, cwd=cwd),)
+            )
         try:
             return self.external(command.words, cwd, depth)
         except Refused as refused:
