@@ -104,7 +104,8 @@ def _reached(
     """
     leads_away = _LEADS_AWAY.search(joined) is not None
     runs_in = segment.places
-    places, globs = [*runs_in], []
+    places = list(runs_in)
+    globs: list[str] = []
     if segment.executable is not None:
         places.append(segment.executable.real_path)
     for cwd in runs_in or (None,):
