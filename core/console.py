@@ -141,6 +141,7 @@ class OperatorConsole:
     async def _added(self, agent: str) -> dict[str, Any]:
         if not self._credentials.alive(agent):
             await self._approvals.call_off(TOKEN_REVOKED, agent)  # nothing asked under an old token revives
+            self._elevations.forget_agent(agent)
         return {"id": agent, "token": await self._credentials.mint(agent, "operator")}
 
     async def revoke_agent(self, agent: str) -> dict[str, Any]:

@@ -298,10 +298,10 @@ class OperatorDesks:
     console: Console
     permissions: PermissionDesk
     pairing: PairingDesk
-    tools: ToolDesk | None = None
-    allowlist: AllowlistDesk | None = None
-    sessions: SessionDesk | None = None
-    session_modes: SessionModesDesk | None = None
+    tools: ToolDesk
+    allowlist: AllowlistDesk
+    sessions: SessionDesk
+    session_modes: SessionModesDesk
 
 
 class Gatekeeper(Protocol):

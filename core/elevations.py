@@ -137,10 +137,13 @@ class Elevations:
         self._used.clear()
 
     def _forget(self, session: str, *, directive_alone: bool = False) -> None:
-        self._directives.pop(session, None)
+        ended = [self._directives.pop(session, None)]
+        if not directive_alone:
+            ended.append(self._by_session.pop(session, None))
+        for one in filter(None, ended):
+            self._lasting.forget(one.id)
         if directive_alone:
             return
-        self._by_session.pop(session, None)
         self._used = {key: one for key, one in self._used.items() if one.session != session}
 
     def _lasts(self, elevation: Elevation) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from core.acts import Acts
@@ -112,12 +112,16 @@ class Elevator:
         )
         event = _event(elevation)
         if not await self._elevations.put(elevation, event):
+            await self._check_agent(wish.session)
             raise RequestError(LOCKED)
         self._told(event)
         return elevation, self._words(wish, elevation)
 
     async def end(self, session: SessionKey, by: Sender) -> str:
         """End a session with its level, permissions, chats and open questions; returns that in words."""
+        known = [record.id for record in await self._store.agents()]
+        if session.agent not in known:
+            raise _no_agent(session, known)
         return await self._acts.whole(self._end(session, by))
 
     async def close(self) -> None:
@@ -158,8 +162,12 @@ class Elevator:
     async def _check_agent(self, session: SessionKey) -> None:
         alive = [record.id for record in await self._store.agents() if record.revoked_at is None]
         if session.agent not in alive:
-            known = ", ".join(sorted(alive)[:10]) or "none"
-            raise RequestError(f"there is no agent {session.agent!r}; there are: {known}", field="session")
+            raise _no_agent(session, alive)
+
+
+def _no_agent(session: SessionKey, known: Sequence[str]) -> RequestError:
+    named = ", ".join(sorted(known)[:10]) or "none"
+    return RequestError(f"there is no agent {session.agent!r}; there are: {named}", field="session")
 
 
 def _event(elevation: Elevation) -> AuditEvent:

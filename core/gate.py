@@ -7,6 +7,7 @@ first; 4 approval asks people; 5 the grant is issued and used up in the transact
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -42,7 +43,8 @@ from core.shell.render import run_argv
 
 log = logging.getLogger(__name__)
 
-MOST_DECISIONS = 8  # of one call, where what it is decided by changes while it is decided
+MOST_DECISIONS = 12  # of one call, where what it is decided by changes while it is decided
+BREATH_S = 0.005
 _BY_RULE = ("allowed-by-policy", "allowed-by-elevation", "allowed-by-permission")
 
 Locate = Callable[[str], str | None]
@@ -132,7 +134,8 @@ class Gate:
 
         What is answered to whoever changed it holds from then on: no start rests on what was before.
         """
-        for _ in range(MOST_DECISIONS):
+        for tries in range(MOST_DECISIONS):
+            await asyncio.sleep(tries * BREATH_S)
             case, verdict = await self._decider.consider(call, approved=approved, counted=counted)
             outcome = await act(case, verdict)
             if outcome is not None:
@@ -190,7 +193,10 @@ class Gate:
         """Refuse what the store did not open; None where it is to be decided again."""
         if await self._decider.outdated(case):
             return None
-        return await self._overrule(request, await self._bar(request, case))
+        bar = await self._bar(request, case)
+        if bar is ENDED:
+            return None  # the permission is used up or ended: without it people are asked
+        return await self._overrule(request, bar)
 
     async def _bar(self, request: Request, case: Case) -> Decision:
         """Say what keeps the store from opening: a lock, a token that ended, a permission, an elevation."""

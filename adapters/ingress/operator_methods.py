@@ -9,7 +9,7 @@ from typing import Any
 from adapters.ingress import params as p
 from adapters.ingress import session_params as s
 from adapters.ingress.jsonrpc import Code, RpcError
-from core.desks import AllowlistDesk, Console, OperatorDesks, SessionDesk, SessionModesDesk, ToolDesk
+from core.desks import Console, OperatorDesks
 from core.model.principal import Reviewer
 
 Subscribe = Callable[[], Awaitable[None]]
@@ -144,40 +144,34 @@ async def _pairing_unpair(ctx: OperatorCall, params: Params) -> Result:
 
 async def _tools_register(ctx: OperatorCall, params: Params) -> Result:
     asked = p.read(p.RegisterTools, params)
-    return await _tool_desk(ctx).register(asked.plugin, asked.tools, ctx.reviewer)
+    return await ctx.desks.tools.register(asked.plugin, asked.tools, ctx.reviewer)
 
 
 async def _tools_unregister(ctx: OperatorCall, params: Params) -> Result:
     asked = p.read(p.UnregisterTools, params)
-    return await _tool_desk(ctx).unregister(asked.plugin, ctx.reviewer)
+    return await ctx.desks.tools.unregister(asked.plugin, ctx.reviewer)
 
 
 async def _tools_registered(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
-    return await _tool_desk(ctx).registered()
-
-
-def _tool_desk(ctx: OperatorCall) -> ToolDesk:
-    if ctx.desks.tools is None:
-        raise RpcError(Code.NOT_AVAILABLE, "tools cannot be registered with this daemon")
-    return ctx.desks.tools
+    return await ctx.desks.tools.registered()
 
 
 async def _allowlist(ctx: OperatorCall, params: Params) -> Result:
-    return await _allowlist_desk(ctx).entries(p.read(p.AllowlistListing, params).agent)
+    return await ctx.desks.allowlist.entries(p.read(p.AllowlistListing, params).agent)
 
 
 async def _allowlist_add(ctx: OperatorCall, params: Params) -> Result:
-    return await _allowlist_desk(ctx).add(p.read(p.NewEntry, params).entry(), ctx.reviewer)
+    return await ctx.desks.allowlist.add(p.read(p.NewEntry, params).entry(), ctx.reviewer)
 
 
 async def _allowlist_remove(ctx: OperatorCall, params: Params) -> Result:
-    return await _allowlist_desk(ctx).remove(p.read(p.ById, params).id, ctx.reviewer)
+    return await ctx.desks.allowlist.remove(p.read(p.ById, params).id, ctx.reviewer)
 
 
 async def _allowlist_import(ctx: OperatorCall, params: Params) -> Result:
     asked = p.read(p.ImportDocument, params)
-    desk = _allowlist_desk(ctx)
+    desk = ctx.desks.allowlist
     if asked.replace:
         return await desk.replace_document(asked.document, None, ctx.reviewer)
     return await desk.bring(asked.document, ctx.reviewer)
@@ -185,38 +179,26 @@ async def _allowlist_import(ctx: OperatorCall, params: Params) -> Result:
 
 async def _approvals_get(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
-    return await _allowlist_desk(ctx).document()
+    return await ctx.desks.allowlist.document()
 
 
 async def _approvals_set(ctx: OperatorCall, params: Params) -> Result:
     asked = p.read(p.SetDocument, params)
-    return await _allowlist_desk(ctx).replace_document(asked.document, asked.base_hash, ctx.reviewer)
-
-
-def _allowlist_desk(ctx: OperatorCall) -> AllowlistDesk:
-    if ctx.desks.allowlist is None:
-        raise RpcError(Code.NOT_AVAILABLE, "the allowlist cannot be changed with this daemon")
-    return ctx.desks.allowlist
+    return await ctx.desks.allowlist.replace_document(asked.document, asked.base_hash, ctx.reviewer)
 
 
 async def _session_tighten(ctx: OperatorCall, params: Params) -> Result:
     asked = p.read(s.Tighten, params)
-    return await _modes_desk(ctx).tighten(asked.session, asked.security, asked.ask, ctx.reviewer)
+    return await ctx.desks.session_modes.tighten(asked.session, asked.security, asked.ask, ctx.reviewer)
 
 
 async def _session_clear(ctx: OperatorCall, params: Params) -> Result:
-    return await _modes_desk(ctx).clear(p.read(s.BySession, params).session, ctx.reviewer)
+    return await ctx.desks.session_modes.clear(p.read(s.BySession, params).session, ctx.reviewer)
 
 
 async def _sessions_tightened(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
-    return await _modes_desk(ctx).tightened()
-
-
-def _modes_desk(ctx: OperatorCall) -> SessionModesDesk:
-    if ctx.desks.session_modes is None:
-        raise RpcError(Code.NOT_AVAILABLE, "modes of sessions cannot be set with this daemon")
-    return ctx.desks.session_modes
+    return await ctx.desks.session_modes.tightened()
 
 
 async def _no_nodes(ctx: OperatorCall, params: Params) -> Result:
@@ -240,28 +222,22 @@ async def _subscribe(ctx: OperatorCall, params: Params) -> Result:
 
 async def _sessions(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
-    return await _session_desk(ctx).sessions()
+    return await ctx.desks.sessions.sessions()
 
 
 async def _elevate(ctx: OperatorCall, params: Params) -> Result:
     asked = p.read(s.Elevate, params)
-    desk = _session_desk(ctx)
+    desk = ctx.desks.sessions
     return await desk.elevate(asked.session, asked.level, asked.for_ms, asked.safe_reason, ctx.reviewer)
 
 
 async def _session_bind(ctx: OperatorCall, params: Params) -> Result:
     asked = p.read(s.BindSession, params)
-    return await _session_desk(ctx).bind(asked.session, asked.channel, asked.to, ctx.reviewer)
+    return await ctx.desks.sessions.bind(asked.session, asked.channel, asked.to, ctx.reviewer)
 
 
 async def _session_end(ctx: OperatorCall, params: Params) -> Result:
-    return await _session_desk(ctx).end(p.read(s.BySession, params).session, ctx.reviewer)
-
-
-def _session_desk(ctx: OperatorCall) -> SessionDesk:
-    if ctx.desks.sessions is None:
-        raise RpcError(Code.NOT_AVAILABLE, "sessions cannot be changed with this daemon")
-    return ctx.desks.sessions
+    return await ctx.desks.sessions.end(p.read(s.BySession, params).session, ctx.reviewer)
 
 
 OperatorMethod = Callable[[OperatorCall, Params], Awaitable[Result]]

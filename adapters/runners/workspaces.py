@@ -46,7 +46,7 @@ def prepare(path: str, account: Account, root: str, *, write: bool = True) -> No
 
 def _make(path: Path, account: Account) -> None:
     if not os.path.lexists(path):
-        _make_parents(path, account)
+        _make_parents(path)
         _refuse_exchangeable(path)
         path.mkdir(mode=0o700)
     _refuse_exchangeable(path)
@@ -72,9 +72,10 @@ def _make(path: Path, account: Account) -> None:
         )
 
 
-def _make_parents(path: Path, account: Account) -> None:
-    # 0711: the sandbox account may pass to its own directory and cannot list whose others there are.
-    mode = 0o711 if account.drop else 0o700
+def _make_parents(path: Path) -> None:
+    # 0711: the sandbox account may pass to its own directory and cannot list whose others there are. A run on
+    # the host may come first, and must not close the way to those in the sandbox.
+    mode = 0o711 if os.geteuid() == 0 else 0o700
     for parent in reversed(path.parents):
         if not parent.exists():
             parent.mkdir(mode=mode)

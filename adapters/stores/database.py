@@ -69,6 +69,7 @@ class Database:
         self._reader = reader
         self._queue: deque[tuple[Unit[Any], asyncio.Future[None]]] = deque()
         self._revision = 0
+        self.epoch = 0
 
     async def open(self) -> None:
         """Learn what is kept in memory."""
@@ -78,9 +79,10 @@ class Database:
     def revision(self) -> int:
         """The number that grows with everything that can forbid, as of the last commit.
 
-        It may be behind for a moment, never ahead: what is decided by an older one is refused.
+        It may be behind for a moment, never ahead: what is decided by an older one is refused. `epoch` is the
+        part of it that is not kept: it grows with what only the daemon's memory knows.
         """
-        return self._revision
+        return self._revision + self.epoch
 
     async def write(self, work: Callable[[sqlite3.Connection], T], *, durable: bool = True) -> T:
         """Run the work whole or not at all: not where it raises or returns False.

@@ -34,6 +34,12 @@ _USE = """
     UPDATE elevations SET used_at = :at
     WHERE id = :id AND once = 1 AND used_at IS NULL AND ended_at IS NULL AND until > :at
 """
+_CLOSED = """
+    SELECT locked OR EXISTS (
+        SELECT 1 FROM agents
+        WHERE revoked_at IS NOT NULL AND substr(:session, 1, length(id) + 7) = 'agent:' || id || ':'
+    ) FROM meta
+"""
 _BIND = """
     INSERT INTO chat_bindings (channel, place, agent, session, bound_by, bound_at) VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT (channel, place, agent)
@@ -84,12 +90,12 @@ class SqliteElevations(Part):
         return tuple(map(_elevation, rows))
 
     async def elevate(self, elevation: Elevation, event: AuditEvent) -> bool:
-        """Keep what a person set, in place of what stood; False while everything is locked."""
+        """Keep what a person set, in place of what stood; False while all is locked, or the agent revoked."""
         row = asdict(elevation) | {"set_by": json.dumps(asdict(elevation.set_by))}
         values = _values(elevation.session, elevation.set_at)
 
         def work(connection: sqlite3.Connection) -> bool:
-            if connection.execute("SELECT locked FROM meta").fetchone()[0]:
+            if connection.execute(_CLOSED, values).fetchone()[0]:
                 return False
             only = " AND once = 1 AND used_at IS NULL" if elevation.once else ""
             connection.execute(_END + only, values)
@@ -113,12 +119,13 @@ class SqliteElevations(Part):
         values = _values(session, event.at)
         unbind = "DELETE FROM chat_bindings WHERE session = :session"
 
-        def work(connection: sqlite3.Connection) -> bool:
+        def work(connection: sqlite3.Connection) -> tuple[int]:
             ended = sum(connection.execute(sql, values).rowcount for sql in (_END, _END_PERMISSIONS, unbind))
+            connection.execute("UPDATE meta SET revision = revision + 1")  # also what is being decided ends
             append_events(connection, (event,))
-            return ended > 0
+            return (ended,)
 
-        return await self._database.write(work)
+        return (await self._database.write(work))[0] > 0
 
     async def bind_chat(self, binding: ChatBinding, agent: str, event: AuditEvent) -> None:
         """Keep which session of an agent a chat means."""

@@ -86,13 +86,9 @@ class SqliteRevision(Part):
 
     async def revise(self, *events: AuditEvent) -> None:
         """Let it grow, because of something that the store does not see."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("UPDATE meta SET revision = revision + 1")
-            append_events(connection, events)
-
-        # What was decided does not outlive the process, so only the record needs to reach the disk.
-        await self._database.write(work, durable=bool(events))
+        if events:
+            await self._database.write(lambda connection: append_events(connection, events))
+        self._database.epoch += 1  # what was decided does not outlive the process, so this need not either
 
 
 class SqliteLock(Part):

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from adapters.stores.codec import load_request, request_row, shown_text
@@ -192,13 +192,20 @@ class SqliteRequests(Part):
 
     async def commit(self, change: Change) -> bool:
         """Apply the change in one durable transaction, or return False where its state was not met."""
-        return await self._database.write(lambda connection: _apply(connection, change))
+        return await self._database.write(lambda connection: _apply(connection, self._kept_part(change)))
 
     async def commit_all(self, changes: Sequence[Change]) -> tuple[bool, ...]:
         """Apply many changes in one durable transaction; one whose state was not met is left out."""
         return await self._database.write(
-            lambda connection: tuple(_apply_or_skip(connection, change) for change in changes)
+            lambda connection: tuple(_apply_or_skip(connection, self._kept_part(each)) for each in changes)
         )
+
+    def _kept_part(self, change: Change) -> Change:
+        """Leave of a basis what the database keeps; looked at when the change's turn comes, not before."""
+        if change.basis is None:
+            return change
+        kept = change.basis.revision - self._database.epoch
+        return replace(change, basis=replace(change.basis, revision=kept))
 
     async def request(self, request_id: str) -> Request | None:
         """Return the request with this full id."""

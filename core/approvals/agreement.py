@@ -21,6 +21,13 @@ NO_ROUTE = Decision(
 )
 
 
+def not_any_more(review: Review, routes: Sequence[Route]) -> str | None:
+    """Say that somebody in a chat may not decide by now, or None where they may."""
+    if review.sender is None or may_still_decide(review.given(0), routes):
+        return None
+    return "You are not among the people who may decide here any more, so nothing was decided."
+
+
 def step(request: Request, review: Review, rules: Rules, routes: Sequence[Route], now: int) -> Change:
     """Settle the question, unless this is a yes and more people are needed."""
     if request.required == 1 or not review.answer.allows:

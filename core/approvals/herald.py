@@ -239,7 +239,7 @@ class Herald:
         events = news.events if isinstance(news, Change) else (news,)
         event = next(event for event in events if event.kind in (ELEVATED_SET, ELEVATED_RAN))
         data = event.data or {}
-        set_in = Spot(str(data["channel"]), data["place"]) if data["place"] else None
+        set_in = Spot(str(data["channel"]), data["place"]) if data["place"] is not None else None
         own = self._addresses.own(SessionKey.parse(str(data["session"])))
         wanted = dict.fromkeys(spot for spot in (own, set_in, *self._targets()) if spot is not None)
         if event.kind == ELEVATED_SET and set_in is not None:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from core.acts import Acts
 from core.approvals import lifecycle
-from core.approvals.agreement import NO_ROUTE, repeats, step, too_few
+from core.approvals.agreement import NO_ROUTE, not_any_more, repeats, step, too_few
 from core.approvals.card import card_of, progress_line, settled_line
 from core.approvals.deadlines import Deadlines
 from core.approvals.elevation import (
@@ -197,7 +197,7 @@ class Approvals:
         """Take an answer to a question as it stands; None where it stands no longer so."""
         rules = self._rules()
         review = replace(review, reviewer=rules.people.attributed(review.reviewer))
-        refusal = self._refusal(request, review, rules)
+        refusal = not_any_more(review, self.routes(request)) or self._refusal(request, review, rules)
         if refusal is not None:
             card = self._card(request, self._terms(request, review))
             unauthorised = may_not_elevate(request, review, rules.authority(request.call.agent))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.config import Config
@@ -11,7 +11,6 @@ from core.elevated.authority import Authority, authority
 from core.model.call import ToolCall
 from core.model.command import Placement
 from core.model.elevation import NOT_ELEVATED, Elevation, Level, Standing
-from core.model.session import SessionKey
 
 
 class Asking(StrEnum):
@@ -46,11 +45,17 @@ def treat(standing: Level, wanted: Level | None, configured: Placement) -> Treat
     `wanted` is what the agent asks for: less than what stands is granted, more is only a question. On the
     host there is nothing to be elevated to, so that more asking is all that an agent can bring about.
     """
-    if wanted is None or wanted.rank <= standing.rank:
-        return _granted(standing if wanted is None else wanted, configured)
+    if wanted is None:
+        return _granted(standing, configured)
     if configured is not Placement.SANDBOX:
-        return _granted(Level.ASK if wanted is Level.ASK else standing, configured)
+        return _granted(max(standing, wanted, key=_asks), configured)
+    if wanted.rank <= standing.rank:
+        return _granted(wanted, configured)
     return Treatment(wanted, Placement.HOST, Asking.BY_AUTHORISED)
+
+
+def _asks(level: Level) -> int:
+    return (Asking.NEVER, Asking.AS_POLICY, Asking.ALWAYS).index(_ASKING[level])
 
 
 def _granted(level: Level, configured: Placement) -> Treatment:
@@ -75,28 +80,35 @@ def standing_for(
     directive = directives.get(call.directive) if call.directive else None
     if directive is not None and _counts(directive, who, now):
         return Standing(directive.level, _kept_as(directive), directive)
-    for key in _sessions(call, inherit=who.inherit):
-        kept = by_session.get(str(key))
-        if kept is not None and (_counts(kept, who, now) or (kept.lasts(now) and kept.level is Level.OFF)):
-            return Standing(kept.level, _kept_as(kept), kept)
-    depth = max(call.depth, config.agent(call.agent).pin.depth)
-    if depth > 0 and not who.inherit:
-        return NOT_ELEVATED
+    if call.depth == call.session.depth or who.inherit:
+        kept = _kept_for(by_session.get(str(call.session)), who, now)
+        if kept is not None:
+            return kept
+    above = _above(config, call, by_session, who, now)
+    if who.inherit or max(call.depth, config.agent(call.agent).pin.depth) == 0:
+        return above
+    # What would be asked about above is asked about below too, on the host; nothing else is inherited.
+    return replace(above, asks_only=True) if above.level is Level.ASK else NOT_ELEVATED
+
+
+def _above(
+    config: Config, call: ToolCall, by_session: Mapping[str, Elevation], who: Authority, now: int
+) -> Standing:
+    """Find the level of the nearest session that has one, from the call's own upwards, or the default's."""
+    for key in reversed(call.session.lineage):
+        kept = _kept_for(by_session.get(key), who, now)
+        if kept is not None:
+            return kept
     return Standing(Level(config.agents.defaults.elevated_default))
+
+
+def _kept_for(kept: Elevation | None, who: Authority, now: int) -> Standing | None:
+    counts = kept is not None and (_counts(kept, who, now) or (kept.lasts(now) and kept.level is Level.OFF))
+    return Standing(kept.level, _kept_as(kept), kept) if kept is not None and counts else None
 
 
 def _counts(elevation: Elevation, who: Authority, now: int) -> bool:
     return elevation.lasts(now) and (elevation.break_glass or who.admits(elevation.set_by))
-
-
-def _sessions(call: ToolCall, *, inherit: bool) -> Iterator[SessionKey]:
-    """Yield the sessions whose level holds for a call: its own, and where that is inherited those above."""
-    key = call.session
-    if inherit or call.depth == key.depth:
-        yield key
-    while inherit and key.subagents:
-        key = SessionKey(key.agent, key.channel, key.peer, key.subagents[:-1])
-        yield key
 
 
 def _kept_as(elevation: Elevation) -> str:

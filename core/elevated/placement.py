@@ -38,6 +38,8 @@ def place(config: Config, call: ToolCall, standing: Standing = NOT_ELEVATED) -> 
     wanted = Level(call.elevated) if call.elevated else None
     if wanted not in (None, Level.OFF) and not authority(config, call.agent).enabled:
         return _not_enabled(config, call, configured.placement)
+    if standing.asks_only and configured.placement is Placement.SANDBOX:
+        standing = NOT_ELEVATED
     treatment = treat(standing.level, wanted, configured.placement)
     if treatment.level is Level.OFF:
         return configured

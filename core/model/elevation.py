@@ -59,12 +59,14 @@ class Elevation:
 class Standing:
     """The level that holds for a call before it says anything itself, and where that is from.
 
-    `elevation` is None where the configuration says so.
+    `elevation` is None where the configuration says so. With `asks_only` it stands for a session above: it
+    moves nothing, and counts where the call runs on the host anyway.
     """
 
     level: Level = Level.OFF
     source: str = "agents.defaults.elevatedDefault"
     elevation: Elevation | None = None
+    asks_only: bool = False
 
 
 NOT_ELEVATED = Standing()

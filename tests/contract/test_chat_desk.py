@@ -269,3 +269,20 @@ async def test_who_sits_at_a_local_channel_may_type_answers_to_what_is_asked_the
     here = Typed(Sender("web", "operator", "operator"), "", line, direct=True)
     assert "Allowed once by operator" in (await chat.desk.typed(here)).text
     assert await chat.state(request) is State.APPROVED
+
+
+@pytest.mark.parametrize("verb", [Verb.ALLOW_ONCE, Verb.DENY])
+async def test_who_stops_being_an_approver_while_the_press_is_looked_at_decides_nothing(
+    chat, make_request, verb
+):
+    request = await chat.ask(make_request())
+    note_ref = chat.store.note_ref
+
+    async def meanwhile(copy, ref):
+        chat.approvals.routes = lambda _request: (ROUTES[0], replace(ROUTES[1], approvers=("telegram:222",)))
+        await note_ref(copy, ref)
+
+    chat.store.note_ref = meanwhile
+    reply = await chat.desk.press(press(request, verb=verb))
+    assert "any more" in reply.text
+    assert await chat.state(request) is State.WAITING

@@ -161,23 +161,26 @@ def _ended(system):
     return AuditEvent(system.clock.now(), "session.ended", "test")
 
 
-async def test_a_start_is_refused_where_its_elevation_ended_between_decision_and_start(
+async def test_what_was_decided_under_a_level_that_ended_before_the_start_is_decided_again(
     make_system, set_level
 ):
     system = make_system(settings())
-    elevation, _ = await set_level(system, "full")
+    await set_level(system, "full")
     commit = system.store.commit
 
     async def late(change):
-        await system.store.end_session(str(MAIN), _ended(system))
+        system.store.commit = commit
+        await system.elevations.end(str(MAIN), _ended(system))
         return await commit(change)
 
     system.store.commit = late
-    outcome = await system.gate.run(exec_call("touch", "x"), None, Noting())
-    assert outcome.status is Status.DENIED
-    assert outcome.decision["rule"] == "elevated.ended"
+    task, observer = system.asking(exec_call("touch", "x"))
+    await observer.asked.wait()
+    (waiting,) = await system.console.pending()
+    assert waiting["placement"] == "sandbox"
+    await system.console.resolve(Review(waiting["id"], Answer.DENY, STRANGER))
+    assert (await task).status is Status.DENIED
     assert system.orders == []
-    assert elevation.level is Level.FULL
 
 
 async def test_a_run_goes_on_when_its_level_ends_and_the_next_one_is_not_elevated(make_system, set_level):
@@ -414,3 +417,18 @@ def reconfigure(system, config):
         FilesystemResolver(),
         SystemNameResolver(),
     )
+
+
+@pytest.mark.parametrize("claims", [{"elevated": "off"}, {"elevated": "on"}, {"claims": Claims(depth=1)}])
+async def test_on_the_host_an_agent_cannot_end_that_it_is_asked_about(make_system, set_level, claims):
+    system = make_system(settings(host="gateway"))
+    await set_level(system, "ask")
+    _, verdict = await system.gate.consider(replace(exec_call("ls"), **claims))
+    assert (str(verdict.effect), verdict.placement) == ("ask", HOST)
+
+
+async def test_a_default_of_ask_holds_for_subagents_on_the_host_and_moves_none_there(make_system):
+    for host, effect, placement in (("gateway", "ask", HOST), ("sandbox", "allow", SANDBOX)):
+        config = {**settings(host=host), "agents": {"defaults": {"elevatedDefault": "ask"}}}
+        _, verdict = await make_system(config).gate.consider(replace(exec_call("ls"), claims=Claims(depth=1)))
+        assert (str(verdict.effect), verdict.placement) == (effect, placement)

@@ -419,3 +419,23 @@ async def test_a_clock_that_is_set_back_makes_no_level_last_longer(desks):
     desks.system.clock.wall -= 3_600_000
     desks.system.clock.steady += 900
     assert desks.level() is Level.OFF
+
+
+async def test_a_level_set_beside_a_revoke_does_not_hold_for_the_next_token(desks):
+    async def late(_session):
+        await desks.system.console.revoke_agent("main")
+
+    desks.elevator._check_agent = late
+    with pytest.raises(RequestError):
+        await desks.elevator.set(Wish(MAIN, Level.FULL), ANN)
+    await desks.system.console.add_agent("main")
+    assert await desks.system.store.elevations() == ()
+    assert desks.level() is Level.OFF
+
+
+async def test_a_session_that_ends_voids_what_is_being_decided_also_where_nothing_was_set(desks):
+    before = await desks.system.store.revision()
+    assert "nothing was set" in await desks.elevator.end(MAIN, ANN)
+    assert await desks.system.store.revision() > before
+    with pytest.raises(RequestError, match="no agent 'nobody'"):
+        await desks.elevator.end(SessionKey.main("nobody"), ANN)

@@ -412,3 +412,10 @@ async def test_runs_under_full_are_told_also_where_nobody_named_a_place_for_noti
     assert await world.ledger.commit(unasked(lifecycle.allowed(elsewhere, world.clock.now()), placed))
     await world.told(2)
     assert {place for place, _ in world.channel.told} == {"-100", "-7"}
+
+
+async def test_a_level_set_at_the_terminal_is_told_elsewhere_alone(make_world):
+    world = await make_world()
+    world.herald.hear(level_set(session="agent:main:main", channel="terminal", place=""))
+    await world.told(2)
+    assert {place for place, _ in world.channel.told} == {"-100", "-7"}

@@ -111,3 +111,12 @@ async def test_break_glass_is_announced_in_a_chat_as_soon_as_that_is_back(telegr
         lambda message: "Break-glass: elevated full" in message.text, chat=chat, seconds=20
     )
     assert "the disk is full" in told.text
+
+
+def test_a_run_on_the_host_leaves_the_workspace_to_those_in_the_sandbox(make_daemon):
+    daemon = make_daemon(ELEVATED).start()
+    daemon.sayso("elevated", MAIN, *FULL)
+    assert daemon.json("exec", "--", "touch", "first")["placement"] == "host"
+    daemon.sayso("session", "end", MAIN)
+    outcome = daemon.json("exec", "--", "git", "--version")
+    assert (outcome["status"], outcome["placement"]) == ("finished", "sandbox"), outcome

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from adapters.ingress.unix_socket import UnixSocketIngress
-from core.desks import OperatorDesks
 from core.errors import RequestError, StoreError, UnknownRequest
 from core.model.card import Card
 from core.model.outcome import Outcome, Status
 from core.model.request import State
+from tests.desks import some_desks
 from tests.permission_desk import MemoryPermissions
 
 SAYSO = Path(sys.executable).parent / "sayso"
@@ -379,7 +379,7 @@ def short_home() -> Iterator[Path]:
 @pytest.fixture
 async def site(short_home: Path, permissions: MemoryPermissions) -> AsyncIterator[Site]:
     gatekeeper, desk, console = FakeGatekeeper(), FakeDesk(), FakeConsole()
-    desks = OperatorDesks(console, permissions, None)
+    desks = some_desks(console=console, permissions=permissions)
     ingress = UnixSocketIngress(short_home / "sayso.sock", gatekeeper, desk, desks)
     await ingress.open()
     made = Site(short_home, gatekeeper, desk, console, permissions, ingress, [])

@@ -19,9 +19,9 @@ from core.approvals.entries import AllowlistEntries, Surroundings
 from core.approvals.permissions import Permissions
 from core.approvals.quorum import People
 from core.approvals.rules import Rules
-from core.desks import OperatorDesks
 from core.model.request import Answer, Review, State
 from tests.core_system import ALICE, CONFIG, exec_call
+from tests.desks import some_desks
 
 HOUR = 3_600_000
 WINDOW = 120_000
@@ -57,12 +57,10 @@ async def house(site, make_system, clock, short_home):
     system = make_system(config)
     tokens = {name: (await system.console.add_agent(name))["token"] for name in ("main", "other", "strict")}
     around = Surroundings(lambda: system.judge.config, lambda _path: None)
-    desks = OperatorDesks(
-        system.console,
-        Permissions(system.store, clock),
-        None,
-        None,
-        AllowlistEntries(system.store, clock, around),
+    desks = some_desks(
+        console=system.console,
+        permissions=Permissions(system.store, clock),
+        allowlist=AllowlistEntries(system.store, clock, around),
     )
     place = short_home / "real"
     place.mkdir(mode=0o700)

@@ -9,8 +9,8 @@ import pytest
 from adapters.ingress.unix_socket import UnixSocketIngress
 from adapters.stores.sqlite import open_store
 from core.credentials import Credentials
-from core.desks import OperatorDesks
 from core.session_modes import SessionModesConsole
+from tests.desks import some_desks
 
 MAIN = "agent:main:main"
 
@@ -20,7 +20,7 @@ async def tightening(site, clock):
     async with open_store(site.home / "sayso.db") as store:
         await Credentials(store, clock, None).mint("main", "test")
         await site.ingress.close()
-        desks = OperatorDesks(site.console, None, None, session_modes=SessionModesConsole(store, clock))
+        desks = some_desks(console=site.console, session_modes=SessionModesConsole(store, clock))
         site.ingress = UnixSocketIngress(site.path, site.gatekeeper, site.desk, desks)
         await site.ingress.open()
         yield site

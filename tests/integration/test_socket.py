@@ -14,8 +14,8 @@ from adapters.ingress.agent_methods import AGENT_METHODS
 from adapters.ingress.connection import Connection, Service
 from adapters.ingress.operator_methods import OPERATOR_METHODS
 from core.credentials import digest
-from core.desks import OperatorDesks
 from core.model.principal import PeerCredentials
+from tests.desks import some_desks
 
 
 async def test_an_agent_says_hello_and_is_told_who_it_is(site):
@@ -64,9 +64,7 @@ async def test_hello_is_said_once(site):
 
 
 async def test_who_says_nothing_is_let_go(short_home, site):
-    service = Service(
-        site.gatekeeper, site.desk, OperatorDesks(site.console, None, None), hello_deadline_s=0.05
-    )
+    service = Service(site.gatekeeper, site.desk, some_desks(console=site.console), hello_deadline_s=0.05)
     served: list[asyncio.Task[None]] = []
 
     def connected(reader, writer):

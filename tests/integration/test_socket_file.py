@@ -10,15 +10,15 @@ import stat
 import pytest
 
 from adapters.ingress.unix_socket import UnixSocketIngress
-from core.desks import OperatorDesks
 from core.errors import StartError
+from tests.desks import some_desks
 
 
 @pytest.fixture
 def make(site):
     def build(path, **options) -> UnixSocketIngress:
         return UnixSocketIngress(
-            path, site.gatekeeper, site.desk, OperatorDesks(site.console, None, None), **options
+            path, site.gatekeeper, site.desk, some_desks(console=site.console), **options
         )
 
     return build

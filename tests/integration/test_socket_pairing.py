@@ -11,9 +11,9 @@ from adapters.ingress.unix_socket import UnixSocketIngress
 from adapters.stores.sqlite import open_store
 from core.approvals.pairing import Pairing
 from core.config import ExecApprovals
-from core.desks import OperatorDesks
 from core.model.chat import Typed
 from core.model.principal import Sender
+from tests.desks import some_desks
 
 HOSTILE = Sender("telegram", "111", "Ann\u202e\x1b[2J", "ann")
 
@@ -46,7 +46,7 @@ async def door(site, clock):
             store, clock, lambda: settings, lambda _channel, to: to.split(":")[-1], ["telegram", "web"]
         )
         await site.ingress.close()
-        desks = OperatorDesks(site.console, None, desk)
+        desks = some_desks(console=site.console, pairing=desk)
         site.ingress = UnixSocketIngress(site.path, site.gatekeeper, site.desk, desks)
         await site.ingress.open()
         yield Door(site, desk)

@@ -7,10 +7,10 @@ import pytest
 from adapters.ingress.unix_socket import UnixSocketIngress
 from adapters.stores.sqlite import open_store
 from core.config import Config
-from core.desks import OperatorDesks
 from core.model.decision import Effect
 from core.policy import ToolIdentity, decide, resolve
 from core.registrar import Registrar
+from tests.desks import some_desks
 
 CONFIG = Config.model_validate({"plugins": {"weather": {"tools": ["forecast"]}}})
 
@@ -34,7 +34,7 @@ async def shop(site, clock):
     async with open_store(site.home / "sayso.db") as store:
         desk = Registrar(lambda: CONFIG, store, clock)
         await site.ingress.close()
-        desks = OperatorDesks(site.console, None, None, desk)
+        desks = some_desks(console=site.console, tools=desk)
         site.ingress = UnixSocketIngress(site.path, site.gatekeeper, site.desk, desks)
         await site.ingress.open()
         yield Shop(site, desk, store)
@@ -96,9 +96,3 @@ async def test_an_agent_can_call_none_of_them(shop, method):
     answer = await agent.call(method, plugin="mail", tools=["send_mail"])
     assert answer["error"]["code"] == -32002
     assert shop.desk.plugins() == {}
-
-
-async def test_a_daemon_without_the_desk_says_so(site):
-    operator = await site.operator()
-    answer = await operator.call("tools.registered")
-    assert "cannot be registered" in answer["error"]["message"]

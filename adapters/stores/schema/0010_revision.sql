@@ -22,4 +22,5 @@ BEGIN UPDATE meta SET revision = revision + 1; END;
 CREATE TRIGGER session_mode_revises AFTER INSERT ON session_modes
 BEGIN UPDATE meta SET revision = revision + 1; END;
 CREATE TRIGGER change_of_session_mode_revises AFTER UPDATE ON session_modes
+WHEN old.security IS NOT new.security OR old.ask IS NOT new.ask
 BEGIN UPDATE meta SET revision = revision + 1; END;
