@@ -5,24 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import stat
-from collections.abc import Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import lru_cache
+from stat import S_ISCHR, S_ISDIR, S_ISLNK, S_ISREG, S_IWGRP, S_IWOTH, S_IXGRP, S_IXOTH, S_IXUSR
 from typing import Self
 
 from adapters.resolvers.aliases import aliases
 from adapters.resolvers.reading import Reading
 from core.model.command import NOT_LOOKED_AT, UNHASHED, Executable, FileIdentity, RealPath
 
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+_OTHERS_WRITE = S_IWGRP | S_IWOTH
+_EXECUTE = S_IXUSR | S_IXGRP | S_IXOTH
 _MAX_LINKS = 40
 _OUTPUTS = frozenset(("/dev/stdout", "/dev/stderr"))
 _EMPTY_DEVICES = frozenset((os.makedev(1, 3), os.makedev(1, 7)))  # /dev/null and /dev/full
 _ELF = b"\x7fELF"
 _HERE = frozenset(("", "."))
+_NO_FILE = frozenset(("", ".", ".."))
+_TO_DIRECTORY = ("/", "/.", "/..")
 
 
 class _MagicLinkError(OSError):
@@ -43,11 +43,16 @@ class FilesystemResolver:
         self._total_limit = total_limit
         self._seconds = seconds
         self._reading: Reading | None = None  # what is left to read, where this is for one command
+        self._fixed: dict[str, os.stat_result] | None = None  # directories, where this is for one command
 
     def for_one_command(self) -> Self:
-        """Return the same with a limit on what is read and how long, over all that it is asked."""
-        limited = copy(self)
-        limited._reading = self._begun()  # noqa: SLF001 - it is one of us
+        """Return the same with a limit on what is read and how long, over all that it is asked.
+
+        Directories on the way to which nobody but root changes anything are looked at once.
+        """
+        limited = self.__new__(type(self))
+        limited.__dict__ |= self.__dict__
+        limited._reading, limited._fixed = self._begun(), {}  # noqa: SLF001 - it is one of us
         return limited
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
@@ -64,8 +69,8 @@ class FilesystemResolver:
         try:
             if not os.access(path, os.F_OK):  # a miss costs no exception
                 return None
-            _, real, status, trusted = _resolved(path)
-            if stat.S_ISREG(status.st_mode):
+            _, real, status, trusted = self._resolved(path)
+            if S_ISREG(status.st_mode):
                 return self._identity(real, status, trusted=trusted)
             return None if _is_only_a_place(status) else NOT_LOOKED_AT
         except _MagicLinkError:
@@ -77,7 +82,7 @@ class FilesystemResolver:
         """Return the real path of an existing directory, or None."""
         try:
             real = posixpath.realpath(path, strict=True)
-            return real if path.startswith("/") and stat.S_ISDIR(_status(real).st_mode) else None
+            return real if path.startswith("/") and S_ISDIR(_status(real).st_mode) else None
         except (OSError, ValueError):
             return None
 
@@ -106,7 +111,7 @@ class FilesystemResolver:
             return None
 
     def _found(self, name: str, place: str) -> Executable | None:
-        found, real, status, trusted = _resolved(place)
+        found, real, status, trusted = self._resolved(place)
         if not _is_program(status):
             return None
         identity = self._identity(real, status, trusted=trusted)
@@ -114,6 +119,23 @@ class FilesystemResolver:
             return None
         script = _is_script(real, status.st_mtime_ns, status.st_ctime_ns)
         return Executable(name, found, real, identity, trusted, aliases(place, found, real), script)
+
+    def _resolved(self, place: str) -> tuple[str, str, os.stat_result, bool]:
+        """Tell a file's path by real directories, its real path, what it is, and if only root changes it."""
+        if not place.startswith("/"):
+            raise ValueError(place)
+        way = _Way()
+        directory, _, base = place.rpartition("/")
+        status = self._fixed.get(directory) if self._fixed else None
+        if status is None:
+            real_directory, status = way.follow("/", way.look("/"), directory)
+            if self._fixed is not None and way.trusted and real_directory == directory:
+                self._fixed[directory] = status
+        else:
+            real_directory = directory
+        real, found = way.follow(real_directory, status, base)
+        path = f"{real_directory}/{base}" if real_directory != "/" else f"/{base}"
+        return path, real, found, way.trusted
 
     def _identity(self, real: str, status: os.stat_result, *, trusted: bool) -> FileIdentity:
         digest = None if trusted else self._digest(real, status) or UNHASHED
@@ -145,8 +167,8 @@ def _passes_magic_link(path: str) -> bool:
 
 
 def _is_only_a_place(status: os.stat_result) -> bool:
-    empty = stat.S_ISCHR(status.st_mode) and status.st_rdev in _EMPTY_DEVICES
-    return empty or stat.S_ISDIR(status.st_mode)
+    empty = S_ISCHR(status.st_mode) and status.st_rdev in _EMPTY_DEVICES
+    return empty or S_ISDIR(status.st_mode)
 
 
 def _below_proc(path: str) -> bool:
@@ -158,22 +180,23 @@ def _seen(real: str) -> RealPath | None:
         status = os.lstat(real)
     except FileNotFoundError:
         return RealPath(real, "missing")
-    if stat.S_ISLNK(status.st_mode):
+    if S_ISLNK(status.st_mode):
         return None  # a loop of links, which realpath leaves as it is
-    if stat.S_ISREG(status.st_mode):
+    if S_ISREG(status.st_mode):
         return RealPath(real, "file", status.st_size)
-    return RealPath(real, "directory" if stat.S_ISDIR(status.st_mode) else "other")
+    return RealPath(real, "directory" if S_ISDIR(status.st_mode) else "other")
 
 
-def _places(name: str, path: Sequence[str], cwd: str) -> Iterator[str]:
-    if name.rpartition("/")[2] in {"", ".", ".."}:
-        return
+def _places(name: str, path: Sequence[str], cwd: str) -> Sequence[str]:
+    if name in _NO_FILE or name.endswith(_TO_DIRECTORY):
+        return ()
     if "/" not in name:
-        for directory in path:
-            if directory[:1] == "/":
-                yield f"{directory}{name}" if directory[-1] == "/" else f"{directory}/{name}"
-    elif cwd.startswith("/"):
-        yield posixpath.join(cwd, name)
+        return [
+            f"{directory}{name}" if directory[-1] == "/" else f"{directory}/{name}"
+            for directory in path
+            if directory[:1] == "/"
+        ]
+    return (posixpath.join(cwd, name),) if cwd.startswith("/") else ()
 
 
 def _status(path: str) -> os.stat_result:
@@ -181,7 +204,7 @@ def _status(path: str) -> os.stat_result:
 
 
 def _is_program(status: os.stat_result) -> bool:
-    return stat.S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
+    return S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
 
 
 @lru_cache(maxsize=4096)
@@ -195,60 +218,48 @@ def _is_script(real: str, _changed: int, _touched: int) -> bool:
         return True
 
 
-@dataclass(slots=True)
 class _Way:
     """A path followed link by link, every part of it looked at once."""
 
-    trusted: bool = True  # only root can write to what was passed
-    links: int = 0
-    seen: dict[str, os.stat_result] = field(default_factory=dict)
+    __slots__ = ("_links", "_seen", "trusted")
+
+    def __init__(self) -> None:
+        self.trusted = True  # only root can write to what was passed
+        self._links = 0
+        self._seen: dict[str, os.stat_result] = {}
 
     def follow(self, at: str, status: os.stat_result, rest: str) -> tuple[str, os.stat_result]:
         """Return where `rest`, which begins in the real directory `at`, leads, and what is there."""
-        parts = rest.split("/")[::-1]
+        parts, seen = rest.split("/")[::-1], self._seen
         while parts:
             part = parts.pop()
-            if not stat.S_ISDIR(status.st_mode):
+            if not S_ISDIR(status.st_mode):
                 raise NotADirectoryError(errno.ENOTDIR, "not a directory", at)
             if part in _HERE:
                 continue
-            place = posixpath.dirname(at) if part == ".." else f"{at.rstrip('/')}/{part}"
-            found = self.look(place)
-            if not stat.S_ISLNK(found.st_mode):
+            place = posixpath.dirname(at) if part == ".." else f"{at}/{part}" if at != "/" else f"/{part}"
+            found = seen.get(place) or self.look(place)
+            if not S_ISLNK(found.st_mode):
                 at, status = place, found
                 continue
             target = self._target(place)
             parts += target.split("/")[::-1]
             if target.startswith("/"):
-                at, status = "/", self.look("/")
+                at, status = "/", self._seen.get("/") or self.look("/")
         return at, status
 
     def look(self, place: str) -> os.stat_result:
         """Look at a place below a real directory; who else can write to it counts where it is no link."""
-        found = self.seen.get(place)
-        if found is None:
-            found = self.seen[place] = os.lstat(place)
-            mode = found.st_mode
-            if (found.st_uid or mode & _OTHERS_WRITE) and not stat.S_ISLNK(mode):
-                self.trusted = False
+        found = self._seen[place] = os.lstat(place)
+        mode = found.st_mode
+        if (found.st_uid or mode & _OTHERS_WRITE) and not S_ISLNK(mode):
+            self.trusted = False
         return found
 
     def _target(self, place: str) -> str:
-        self.links += 1
+        self._links += 1
         if _below_proc(place):
             raise _MagicLinkError(errno.ELOOP, "leads elsewhere for each process", place)
-        if self.links > _MAX_LINKS:
+        if self._links > _MAX_LINKS:
             raise OSError(errno.ELOOP, "too many links", place)
         return os.readlink(place)  # noqa: PTH115 - the text, not a Path
-
-
-def _resolved(place: str) -> tuple[str, str, os.stat_result, bool]:
-    """Tell a file's path through real directories, its real path, what it is, and if only root changes it."""
-    if not place.startswith("/"):
-        raise ValueError(place)
-    way = _Way()
-    directory, _, base = place.rpartition("/")
-    real_directory, status = way.follow("/", way.look("/"), directory)
-    real, found = way.follow(real_directory, status, base)
-    path = f"{real_directory}/{base}" if real_directory != "/" else f"/{base}"
-    return path, real, found, way.trusted

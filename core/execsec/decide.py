@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
@@ -26,7 +25,8 @@ from core.shell.piped import takes_program_from_pipe
 
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
-_PLAIN = frozenset[Obligation]()
+_NEVER_REMEMBER = frozenset((Obligation.NEVER_REMEMBER,))
+_PLAIN: frozenset[Obligation] = frozenset()
 # Hazards that explain why a program could not be found, or that count whether it is there or not.
 _BEFORE_NOT_FOUND = frozenset(("exec.privilege", "exec.carrier", "exec.package-runner", "exec.cwd-unknown"))
 
@@ -151,15 +151,18 @@ def _find(
 ) -> _Finding:
     around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home, tuple(env))
     entries = (*policy.allowlist, *learned)
-    risks = [_risks(segment, facts, entries, around) for segment in facts.segments]
-    found = [_admitted(*pair, entries, around, policy) for pair in zip(facts.segments, risks, strict=True)]
-    every = (*environment_hazards(env), *chain.from_iterable(risks))
-    missing = tuple(
-        segment
-        for segment, risk, (by, _) in zip(facts.segments, risks, found, strict=True)
-        if not risk and by is None
-    )
-    return _Finding(tuple([by for by, _ in found]), every, missing, tuple([entry for _, entry in found]))
+    every = [*environment_hazards(env)]
+    missing: list[Segment] = []
+    admitted: list[tuple[str | None, AllowlistEntry | None]] = []
+    for segment in facts.segments:
+        risks = _risks(segment, facts, entries, around)
+        found = _admitted(segment, risks, entries, around, policy)
+        every += risks
+        admitted.append(found)
+        if not risks and found[0] is None:
+            missing.append(segment)
+    by, admitting_entries = zip(*admitted, strict=True)
+    return _Finding(by, tuple(every), tuple(missing), admitting_entries)
 
 
 def _admitted(
@@ -172,7 +175,7 @@ def _admitted(
     """Tell in words what admits a segment, and the entry where it is one."""
     if risks:
         return None, None
-    entry = admitting(segment, entries, around)
+    entry = admitting(segment, entries, around) if entries else None
     return _satisfied_by(segment, entry, policy, around.env), entry
 
 
@@ -214,7 +217,7 @@ def _not_found(facts: CommandFacts) -> Decision | None:
 
 
 def _unresolved(segment: Segment) -> bool:
-    return bool(segment.words) and not segment.builtin and segment.executable is None
+    return segment.executable is None and not segment.builtin and bool(segment.words)
 
 
 def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_before: bool) -> ExecJudgement:
@@ -275,8 +278,9 @@ def _listed(
     if finding.missing:
         segment = finding.missing[0]
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
-        rule = "exec.inline-code" if inline_code(segment) else "exec.allowlist-miss"
-        return _missed(policy, _why_missed(segment, env), rule, terms)
+        inline = facts.inline_code and inline_code(segment)
+        rule = "exec.inline-code" if inline else "exec.allowlist-miss"
+        return _missed(policy, _why_missed(segment, env, inline=inline), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -292,10 +296,10 @@ def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligat
     return _exec(Effect.ASK, reason, rule, policy.source("security"), terms)
 
 
-def _why_missed(segment: Segment, env: Sequence[tuple[str, str]]) -> str:
+def _why_missed(segment: Segment, env: Sequence[tuple[str, str]], *, inline: bool) -> str:
     name = safe(segment.words[0].value)
     path = safe(segment.executable.path) if segment.executable else name
-    if inline_code(segment):
+    if inline:
         return f"`{name}` is given code to run, which only an entry with exactly these arguments admits"
     if given := variables(segment, env):
         return (
@@ -333,7 +337,7 @@ def _offer(
         )
     if finding.hazards:
         return AlwaysOffer(why=finding.hazards[0].reason)
-    if any(Obligation.NEVER_REMEMBER in decision.obligations for decision in decisions):
+    if any(decision.obligations >= _NEVER_REMEMBER for decision in decisions):
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
     return offer(finding.missing, policy.agent, placement, env)
 

@@ -68,49 +68,66 @@ def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
 
 
 def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
-    path = _touched(segment, policy) if policy.protected_paths else None
+    texts = [word.value for word in segment.words]
+    if segment.assignments:
+        texts += [word.value for _, word in segment.assignments]
+    joined = "\n".join(texts)
+    path = _touched(segment, texts, joined, policy) if policy.protected_paths else None
     if path is not None:
         return _state(path)
-    return _verb() if _is_operator_verb(segment) else None
+    named = _OWN in joined or _OWN in names(segment)
+    return _verb() if named and _is_operator_verb(segment) else None
 
 
-def _touched(segment: Segment, policy: ExecPolicy) -> str | None:
+def _touched(segment: Segment, texts: Sequence[str], joined: str, policy: ExecPolicy) -> str | None:
     """Return the first protected path that the segment runs in, is a program of, names or leads to."""
     if segment.leads_to is not None:
         return segment.leads_to
-    texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
-    joined = "\n".join(texts)
     if "$" in joined and _STATE_VARIABLE.search(joined):
         return policy.protected_paths[0]
-    places, globs = set(segment.places), set[str]()
-    for cwd in segment.places or (None,):
-        led = _led(texts, joined, cwd, policy)
-        places, globs = places | led[0], globs | led[1]
-    places |= {segment.executable.real_path} if segment.executable else set()
+    places, globs = _reached(segment, texts, joined, policy)
     for path in policy.protected_paths:
         if path in joined and any(_mentions(text, path) for text in texts):
             return path
-        if any(_is_below(place, path) for place in places) or any(
-            _glob_reaches(glob, path) for glob in globs
-        ):
+        for place in places:
+            if place.startswith(path) and _is_below(place, path):
+                return path
+        if globs and any(_glob_reaches(glob, path) for glob in globs):
             return path
     return None
 
 
-def _led(texts: Iterable[str], joined: str, cwd: str | None, policy: ExecPolicy) -> tuple[set[str], set[str]]:
-    """Give where the words lead, as absolute paths, and those of them that are globs.
+def _reached(
+    segment: Segment, texts: Sequence[str], joined: str, policy: ExecPolicy
+) -> tuple[list[str], list[str]]:
+    """Give where the segment runs, what it runs and where its words lead, and those of them that are globs.
 
     What stays below a directory with nothing protected below it is left out.
     """
-    harmless = cwd is None or not _may_hold(cwd, policy.protected_paths)
-    if harmless and not _LEADS_AWAY.search(joined):
-        return set(), set()
+    leads_away = _LEADS_AWAY.search(joined) is not None
+    runs_in = segment.places
+    places = list(runs_in)
+    globs: list[str] = []
+    if segment.executable is not None:
+        places.append(segment.executable.real_path)
+    for cwd in runs_in or (None,):
+        harmless = cwd is None or not _may_hold(cwd, policy.protected_paths)
+        if leads_away or not harmless:
+            led = _led(texts, cwd, policy.home, harmless=harmless)
+            places += led[0]
+            globs += led[1]
+    return places, globs
+
+
+def _led(texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool) -> tuple[set[str], set[str]]:
+    """Give where the words lead, as absolute paths, and those of them that are globs."""
     pieces = set(chain.from_iterable(map(_pieces, texts)))
-    places, globs = set[str](), set[str]()
+    places: set[str] = set()
+    globs: set[str] = set()
     for piece in pieces:
         if not piece or (harmless and not _ELSEWHERE.match(piece)):
             continue
-        full = _absolute(piece, cwd, policy.home)
+        full = _absolute(piece, cwd, home)
         if full is not None:
             (globs if _GLOB_SIGN.search(piece) else places).add(full)
     return places | globs, globs
@@ -166,11 +183,7 @@ def _mentions(text: str, path: str) -> bool:
 
 
 def _is_operator_verb(segment: Segment) -> bool:
-    if not segment.words:
-        return False
     arguments = segment.argv
-    if _OWN not in "\n".join(arguments) and _OWN not in names(segment):
-        return False
     if _OWN in names(segment) and _asks_verb(arguments[1:]):
         return True
     for index, argument in enumerate(arguments):

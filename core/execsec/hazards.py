@@ -26,7 +26,8 @@ from core.shell.programs import (
 
 _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 
-_NOTED = frozenset().union(
+_NOTHING: frozenset[str] = frozenset()
+_NOTED = _NOTHING.union(
     PRIVILEGE_CHANGERS, CARRIERS, PACKAGE_RUNNERS, FETCHING_VERBS.keys(), CARRYING_OPTIONS.keys()
 )
 
@@ -42,11 +43,13 @@ class Hazard:
 
 def hazards(segment: Segment) -> tuple[Hazard, ...]:
     """Name all hazards of a segment, the gravest first; none of them is ever remembered."""
-    return tuple(_found(segment))
+    return () if _is_plain(segment) else tuple(_found(segment))
 
 
 def environment_hazards(env: Sequence[tuple[str, str]]) -> tuple[Hazard, ...]:
     """Name what the request's own environment would change."""
+    if not env:
+        return ()
     return tuple(
         _variable(name, value, "the request sets")
         for name, value in env
@@ -64,11 +67,13 @@ def changeable(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
 
 def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
     """Name a script that another command of the same line could replace, so that no pin would hold."""
+    if len(facts.segments) == 1:
+        return ()
     scripts = (path for path, identity in segment.scripts if identity.sha256)
     script = next(scripts, None) or segment.unpinned
     if script and not _runs_alone(segment, facts):
         return (_replaceable(script),)
-    if len(facts.segments) == 1 or names(segment).isdisjoint(RUNS_ANYTHING):
+    if names(segment).isdisjoint(RUNS_ANYTHING):
         return ()
     name = module(segment) or _named_before(segment, facts)
     return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()
@@ -108,6 +113,17 @@ def _runs_alone(segment: Segment, facts: CommandFacts) -> bool:
 def _replaceable(name: str) -> Hazard:
     reason = f"another command of this line could replace `{safe(name)}` before it runs"
     return Hazard("exec.changeable", reason)
+
+
+def _is_plain(segment: Segment) -> bool:
+    """Tell at once of a program that no table notes, with literal words and nothing set, that it has none."""
+    return (
+        segment.cwd is not None
+        and not segment.assignments
+        and not segment.builtin
+        and segment.literal
+        and names(segment).isdisjoint(_NOTED)
+    )
 
 
 def _found(segment: Segment) -> Iterator[Hazard]:
@@ -159,7 +175,7 @@ def _program(segment: Segment) -> Iterator[Hazard]:
 
 def _fetching_verb(segment: Segment, found: frozenset[str]) -> str | None:
     """Find a word that makes a package manager run a package; npm also takes its first letters."""
-    verbs = frozenset[str]().union(*(FETCHING_VERBS.get(each, frozenset()) for each in found))
+    verbs = _NOTHING.union(*[FETCHING_VERBS[each] for each in found if each in FETCHING_VERBS])
     if not verbs:
         return None
     words = (word for word in segment.argv[1:] if _means(word, verbs))
@@ -171,7 +187,7 @@ def _means(word: str, verbs: frozenset[str]) -> bool:
 
 
 def _carrying_options(segment: Segment, found: frozenset[str], name: str) -> Iterator[Hazard]:
-    listed = frozenset[str]().union(*(CARRYING_OPTIONS.get(each, frozenset()) for each in found))
+    listed = _NOTHING.union(*[CARRYING_OPTIONS[each] for each in found if each in CARRYING_OPTIONS])
     options = (argument for argument in segment.argv[1:] if argument[:1] == "-") if listed else ()
     for argument in options:
         if any(_is_option(argument, option) for option in listed):

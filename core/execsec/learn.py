@@ -87,13 +87,15 @@ def _entry(
     )
 
 
-def _as_long_as(segment: Segment, env: Sequence[tuple[str, str]]) -> str:
+def _as_long_as(segment: Segment, entry: AllowlistEntry, env: Sequence[tuple[str, str]]) -> str:
+    if entry.sha256 is None:
+        return ""
     conditions = [*_files_stay(segment), *_variables_stay(segment, env)]
     return f", as long as {' and '.join(conditions)}" if conditions else ""
 
 
 def _files_stay(segment: Segment) -> list[str]:
-    changeable = [path for path, identity in segment.scripts if identity.sha256]
+    changeable = segment.scripts and [path for path, identity in segment.scripts if identity.sha256]
     if changeable:
         stays = "stays as it is" if len(changeable) == 1 else "stay as they are"
         return [f"{' and '.join(changeable)} {stays}"]
@@ -103,7 +105,7 @@ def _files_stay(segment: Segment) -> list[str]:
 
 
 def _variables_stay(segment: Segment, env: Sequence[tuple[str, str]]) -> list[str]:
-    given = dict.fromkeys(safe(name) for name, _ in variables(segment, env))
+    given = dict.fromkeys([safe(name) for name, _ in variables(segment, env)])
     return [f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} set as now"] if given else []
 
 
@@ -112,7 +114,7 @@ def _words(
 ) -> str:
     where = _PLACES[placement]
     name = segment.words[0].value
-    pinned = _as_long_as(segment, env)
+    pinned = _as_long_as(segment, entry, env)
     if entry.args is None:
         return f"any `{name}` command {where}{pinned}"
     return f"exactly `{render.words(segment.words)}` {where}{pinned}"

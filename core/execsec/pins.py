@@ -29,6 +29,8 @@ def variables(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
 
     Which variables those are nobody can list for `make`, for a script, or for what others could write.
     """
+    if not env and not segment.assignments and not segment.assigned_before:
+        return ()
     executable = segment.executable
     if executable is None or (
         executable.trusted and not executable.script and not names(segment) & RUNS_ANYTHING
@@ -60,6 +62,8 @@ def pin(segment: Segment, env: Sequence[tuple[str, str]] = ()) -> str | None:
     """
     executable = segment.executable
     program = executable.identity.sha256 if executable is not None and not executable.trusted else None
+    if not (segment.scripts or segment.assignments or segment.assigned_before or env):
+        return program
     scripts = [(path, identity.sha256) for path, identity in segment.scripts if identity.sha256]
     given = variables(segment, env)
     if not scripts and not given:
@@ -73,5 +77,7 @@ def cannot_be_pinned(segment: Segment) -> str | None:
     executable = segment.executable
     if executable is not None and not executable.trusted and executable.identity.sha256 in {None, UNHASHED}:
         return executable.path
+    if segment.unpinned or not segment.scripts:
+        return segment.unpinned or None
     unknown = (path for path, identity in segment.scripts if identity.sha256 == UNHASHED)
-    return segment.unpinned or next(unknown, None)
+    return next(unknown, None)

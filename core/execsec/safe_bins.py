@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -36,10 +35,12 @@ def is_safe_bin(
 ) -> bool:
     """Tell whether the segment is a listed filter from a trusted directory that reads only its input."""
     executable = segment.executable
-    if executable is None or not executable.trusted or not segment.literal:
+    if executable is None or not executable.trusted:
         return False
-    directory, name = posixpath.split(executable.path)
-    if name not in allowed or directory not in trusted_dirs or names(segment) & _NEVER:
+    directory, _, name = executable.path.rpartition("/")
+    if name not in allowed or (directory or "/") not in trusted_dirs:
+        return False
+    if not segment.literal or names(segment) & _NEVER:
         return False
     table = _table(name, profiles.get(name))
     return table is not None and _reads_only_input(segment.argv[1:], table)

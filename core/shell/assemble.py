@@ -39,7 +39,10 @@ def assemble(tokens: Sequence[Token]) -> tuple[SimpleCommand, ...]:
         if token.kind is not _OPERATOR:
             if current is None:
                 current = SimpleCommand(token.start)
-            _add(current, token)
+            if token.word is not None and current.words:
+                current.words.append(token.word)
+            else:
+                _add(current, token)
         elif current is not None:
             commands.append(_joined(current, token))
             current = None
@@ -51,11 +54,9 @@ def assemble(tokens: Sequence[Token]) -> tuple[SimpleCommand, ...]:
 
 
 def _add(command: SimpleCommand, token: Token) -> None:
+    """Add a word before which no other stands, or a redirection."""
     if token.word is not None:
-        if command.words:
-            command.words.append(token.word)
-        else:
-            _add_word(command, token, token.word)
+        _add_word(command, token, token.word)
     elif not command.words:
         raise Refused("leading-redirection", token.start, "a redirection before the command misleads")
     else:
@@ -64,7 +65,7 @@ def _add(command: SimpleCommand, token: Token) -> None:
 
 def _add_word(command: SimpleCommand, token: Token, word: Word) -> None:
     """Add an assignment, or the command's name."""
-    assignment = _ASSIGNMENT.match(word.source)
+    assignment = _ASSIGNMENT.match(word.source) if token.assigns else None
     if assignment:
         name = assignment.group(1)
         value = Word(word.value[len(name) + 1 :], word.source[len(name) + 1 :], word.expansions)

@@ -58,6 +58,7 @@ _NAMES_PROGRAM: Final[dict[str, frozenset[str]]] = {
     "java": word_list("-jar -m"),
     **dict.fromkeys(("node", "nodejs"), word_list("--run")),
 }
+_NOTHING: Final[frozenset[str]] = frozenset()
 _ASKS_ONLY: Final = frozenset(("--version", "-V", "-v", "--help", "-h"))
 _EVAL_WORDS: Final = frozenset(("eval", "repl"))  # deno eval, bun repl
 
@@ -107,7 +108,7 @@ def _is_stdin(argument: str) -> bool:
 def _is_given_program(arguments: tuple[str, ...], found: frozenset[str]) -> bool:
     """Tell whether some word is surely the program, and not the value of an option before it."""
     flags = frozenset("".join(_FLAGS.get(name, "") for name in found))
-    naming = frozenset[str]().union(*(_NAMES_PROGRAM.get(name, frozenset()) for name in found))
+    naming = _NOTHING.union(*[_NAMES_PROGRAM[name] for name in found if name in _NAMES_PROGRAM])
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)

@@ -38,7 +38,7 @@ def inspect(
         text=text,
         canonical=rendered.text,
         segments=rendered.segments,
-        inline_code=any(inline_code(segment) for segment in rendered.segments),
+        inline_code=any(map(inline_code, rendered.segments)),
     )
 
 

@@ -18,9 +18,10 @@ _TOKEN: Final = re.compile(
     r"""
     [ \t]*+
     (?:
-      (?P<redirection> (?:2>&1|1?>&2|&>/dev/null|[12]?>/dev/null|</dev/null) (?=[ \t\n|&;]|\Z) )
+      (?P<bare> [A-Za-z0-9_./:@%+,=^*?-]++ (?=[ \t\n|&;]|\Z) )
+    | (?P<redirection> (?:2>&1|1?>&2|&>/dev/null|[12]?>/dev/null|</dev/null) (?=[ \t\n|&;]|\Z) )
     | (?P<operator> &&|\|\||\|(?!&)|;(?![;&])|&(?!>)|\n )
-    | (?P<bare> [A-Za-z0-9_./:@%+,=^*?-]++ (?=[ \t\n|&;]|\Z) )
+    | (?P<quoted> (?: '[^']*+' | "[^"$`\\]*+" ) (?=[ \t\n|&;]|\Z) )
     | (?P<word>
         (?: [A-Za-z0-9_./:@%+,=^*?-]++ | '[^']*+' | "[^"$`\\]*+" | (?<=[A-Za-z0-9^])~ | \{\} )++
         (?=[ \t\n|&;]|\Z)
@@ -54,13 +55,15 @@ def plain_tokens(text: str) -> tuple[Token, ...] | None:
     tokens: list[Token] = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
-        source = match[kind]
-        start, end = match.span(kind)
+        source, end = match[kind], match.end()
+        start = end - len(source)
         if kind == "bare":
             glob = _GLOB if "*" in source or "?" in source else _NOTHING
             tokens.append(Token(_WORD, start, end, (), Word(source, source, glob), "=" in source))
+        elif kind == "quoted":
+            tokens.append(Token(_WORD, start, end, (), Word(source[1:-1], source)))
         elif kind == "word":
-            tokens.append(_quoted(source, start, end))
+            tokens.append(_mixed(source, start, end))
         elif kind == "operator":
             tokens.append(Token(_OPERATOR, start, end, (source,)))
         elif kind == "redirection":
@@ -70,7 +73,7 @@ def plain_tokens(text: str) -> tuple[Token, ...] | None:
     return tuple(tokens)
 
 
-def _quoted(source: str, start: int, end: int) -> Token:
+def _mixed(source: str, start: int, end: int) -> Token:
     value, bare = _QUOTED.sub(r"\1\2", source), _QUOTED.sub("", source)
     expansions = _GLOB if "*" in bare or "?" in bare else _NOTHING
     return Token(_WORD, start, end, (), Word(value, source, expansions), "=" in bare)

@@ -11,6 +11,7 @@ from core.model.command import CommandFacts, Word
 from core.shell.builtins import RESERVED
 
 _SAFE: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+_SAFE_PATH: Final = re.compile(r"/[\w@%+:,./-]*", re.ASCII)  # as a command it can be nothing else
 # What runs a line that is more than one program.
 # `-p`: it takes no functions, no options and no BASH_ENV from the environment.
 SHELL: Final = "/bin/bash"
@@ -24,7 +25,7 @@ def quote(value: str) -> str:
 
 def quote_command(value: str) -> str:
     """Quote a command's name, so that it is never an assignment, a reserved word or an option of a shell."""
-    if value == "[":
+    if value == "[" or _SAFE_PATH.fullmatch(value):
         return value
     quoted = shlex.quote(value)
     means_more = value in RESERVED or value.isdecimal() or "=" in value or value[:1] in {"-", "+"}
@@ -33,12 +34,14 @@ def quote_command(value: str) -> str:
 
 def word(value: Word) -> str:
     """Render a word: literal ones quoted, others as their validated source."""
-    return value.source if value.expansions else quote(value.value)
+    if value.expansions:
+        return value.source
+    return value.value if _SAFE.fullmatch(value.value) else quote(value.value)
 
 
 def words(values: Iterable[Word]) -> str:
     """Render words, as the canonical argument string has them."""
-    return " ".join([word(value) for value in values])
+    return " ".join(map(word, values))
 
 
 def command(assignments: Sequence[tuple[str, Word]], body: str, redirections: Sequence[str]) -> str:

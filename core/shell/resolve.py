@@ -51,6 +51,8 @@ class Analysis:
 
         `fed` tells that something comes in at the input of the line itself.
         """
+        if len(commands) == 1 and not _is_cd(commands[0]):
+            return self._only(commands[0], cwd, depth, fed=fed)
         here = Whereabouts(self._resolver, cwd)
         parts: list[tuple[str, str]] = []
         segments: list[Segment] = []
@@ -66,32 +68,38 @@ class Analysis:
             target = here.step(command, rendered.segments)
             text = _cd(command, target) if target else rendered.text
             parts.append((text, command.operator))
-            found = _fed(_maybe(rendered.segments, elsewhere), fed=fed or piped)
+            found = _maybe(rendered.segments, elsewhere)
             found = _after(found, before) if before else found
-            segments.extend(_with_operator(found, command.operator))
+            segments.extend(_joined(found, command.operator, fed=fed or piped))
             piped = command.operator == "|"
             if command.assignments and (not command.words or command.words[0].value in BUILTINS):
                 before += tuple(command.assignments)  # a shell may keep these, also those of a builtin
         return Rendered(render.line(parts), tuple(segments))
 
+    def _only(self, command: SimpleCommand, cwd: str | None, depth: int, *, fed: bool) -> Rendered:
+        """Resolve a command that no other one follows, so that it is no matter where it leaves the shell."""
+        rendered = self._simple(command, cwd, depth)
+        if not command.operator and not fed:
+            return rendered
+        text = render.line([(rendered.text, command.operator)])
+        return Rendered(text, _joined(rendered.segments, command.operator, fed=fed))
+
     def alone(self, words: Sequence[Word], cwd: str | None, *, fed: bool) -> Rendered:
         """Resolve a program and its arguments that no shell is given."""
         found = self.external(words, cwd, 0)
-        return replace(found, segments=_fed(found.segments, fed=fed))
+        return replace(found, segments=_joined(found.segments, "", fed=True)) if fed else found
 
     def external(self, words: Sequence[Word], cwd: str | None, depth: int) -> Rendered:
         """Resolve a program and its arguments, looking through what only runs another one."""
         name = words[0].value
         executable = self._find(name, cwd)
-        head = render.quote_command(executable.path if executable else name)
-        plain = Rendered(
-            " ".join([head, *[render.word(word) for word in words[1:]]]),
-            (Segment(words=tuple(words), executable=executable, cwd=cwd),),
-            executable.path if executable else name,
-        )
-        if executable is None or depth >= MAX_DEPTH or not executable.trusted:
-            return plain
-        return self._through(words, cwd, depth, executable) or plain
+        if executable is not None and executable.trusted and depth < MAX_DEPTH:
+            through = self._through(words, cwd, depth, executable)
+            if through is not None:
+                return through
+        program = executable.path if executable else name
+        text = _headed(render.quote_command(program), words)
+        return Rendered(text, (Segment(words=tuple(words), executable=executable, cwd=cwd),), program)
 
     def _simple(self, command: SimpleCommand, cwd: str | None, depth: int) -> Rendered:
         rendered = self._body(command, cwd, depth)
@@ -117,8 +125,9 @@ class Analysis:
             return Rendered("", (Segment(words=(), builtin=True, cwd=cwd),))
         name = command.words[0].value
         if name in BUILTINS:
-            text = " ".join([name, *(render.word(word) for word in command.words[1:])])
-            return Rendered(text, (Segment(words=tuple(command.words), builtin=True, cwd=cwd),))
+            return Rendered(
+                _headed(name, command.words), (Segment(words=tuple(command.words), builtin=True, cwd=cwd),)
+            )
         try:
             return self.external(command.words, cwd, depth)
         except Refused as refused:
@@ -131,7 +140,7 @@ class Analysis:
         installed = self._installed(words, cwd, depth)
         if installed is not None or not executable.real_path.startswith(_SYSTEM):
             return installed
-        name = posixpath.basename(executable.path)
+        name = executable.path.rpartition("/")[2]
         if name not in _LOOKED_THROUGH:
             return None
         real = variants(executable.real_path)
@@ -153,7 +162,7 @@ class Analysis:
         if found.assigns and "=" in inner.program:
             return None  # by its whole path it is one more NAME=value to this wrapper
         taken = words[: found.taken]
-        head = " ".join([render.quote_command(executable.path), *(render.word(w) for w in taken[1:])])
+        head = _headed(render.quote_command(executable.path), taken)
         wrapping = Wrapping(name, tuple(taken), executable)
         carried = _carried(inner.segments, wrapping, found.assignments)
         return Rendered(f"{head} {inner.text}", carried, executable.path)
@@ -304,6 +313,11 @@ def _is_meddling(command: SimpleCommand, segment: Segment) -> bool:
     return own and segment.builtin and not harmless(segment)
 
 
+def _headed(name: str, words: Sequence[Word]) -> str:
+    """Put the words behind the first one behind a name that is rendered already."""
+    return f"{name} {render.words(words[1:])}" if len(words) > 1 else name
+
+
 def _cd(command: SimpleCommand, target: str) -> str:
     return render.command((), f"cd {render.quote(target)}", command.redirections)
 
@@ -325,18 +339,18 @@ def _maybe(segments: tuple[Segment, ...], elsewhere: tuple[str, ...]) -> tuple[S
     )
 
 
-def _fed(segments: tuple[Segment, ...], *, fed: bool) -> tuple[Segment, ...]:
-    return tuple(replace(segment, piped=True) for segment in segments) if fed else segments
+def _joined(segments: tuple[Segment, ...], operator: str, *, fed: bool) -> tuple[Segment, ...]:
+    """Add what joins them to the next command, and whether something comes in at their input."""
+    if not fed:
+        return (*segments[:-1], replace(segments[-1], operator=operator)) if operator else segments
+    last = replace(segments[-1], piped=True, operator=operator or segments[-1].operator)
+    return (*(replace(segment, piped=True) for segment in segments[:-1]), last)
 
 
 def _after(segments: tuple[Segment, ...], assigned: tuple[tuple[str, Word], ...]) -> tuple[Segment, ...]:
     return tuple(
         replace(segment, assigned_before=(*assigned, *segment.assigned_before)) for segment in segments
     )
-
-
-def _with_operator(segments: tuple[Segment, ...], operator: str) -> tuple[Segment, ...]:
-    return (*segments[:-1], replace(segments[-1], operator=operator)) if operator else segments
 
 
 def _carried(

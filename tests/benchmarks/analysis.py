@@ -82,7 +82,7 @@ def _parts(parse: Parse) -> list[Figure]:
 
 def _evaluation(parse: Parse) -> Callable[[str], object]:
     resolver, judge = FilesystemResolver(), _judging()
-    return lambda line: judge(_inspected(line, parse, resolver))
+    return lambda line: judge(_inspected(line, parse, resolver.for_one_command()))
 
 
 def _judging() -> Callable[[CommandFacts], object]:

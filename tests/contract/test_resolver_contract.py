@@ -176,3 +176,35 @@ def test_a_file_too_large_to_be_read_is_told_from_one_that_nobody_can_change(tmp
     assert identity.sha256 == "unhashed"
     trusted = FilesystemResolver(hash_limit=8).file("/usr/bin/ldd")
     assert trusted is None or trusted.sha256 is None
+
+
+def test_for_one_command_everything_is_found_as_it_is_otherwise(tmp_path: Path) -> None:
+    program(tmp_path / "tool")
+    (tmp_path / "link").symlink_to("/usr/bin/env")
+    path = (str(tmp_path), "/usr/local/bin", "/usr/bin", "/bin", "/usr/../bin")
+    once, anew = FilesystemResolver().for_one_command(), FilesystemResolver()
+    names = [
+        *[each.name for each in sorted(Path("/usr/bin").iterdir())[:150]],
+        "tool",
+        "link",
+        "nonesuch",
+        "/bin/sh",
+        "/usr/bin/../bin/sh",
+        ".",
+    ]
+    for name in names * 2:
+        assert once.find(name, path=path, cwd="/") == anew.find(name, path=path, cwd="/"), name
+
+
+def test_for_one_command_a_directory_that_others_change_is_looked_at_anew(tmp_path: Path) -> None:
+    resolver = FilesystemResolver().for_one_command()
+    program(tmp_path / "bin" / "tool")
+    program(tmp_path / "other" / "tool")
+    first = resolver.find("tool", path=(f"{tmp_path}/bin",), cwd="/")
+    (tmp_path / "bin").rename(tmp_path / "away")
+    (tmp_path / "bin").symlink_to("other")
+    second = resolver.find("tool", path=(f"{tmp_path}/bin",), cwd="/")
+    assert first is not None
+    assert first.real_path == f"{tmp_path}/bin/tool"
+    assert second is not None
+    assert second.real_path == f"{tmp_path}/other/tool"
