@@ -143,14 +143,18 @@ async def test_a_file_of_the_system_may_be_remembered(system):
     assert verdict.always.entries
 
 
-async def test_what_always_left_does_not_count_for_a_script_that_appeared_since(system, tmp_path):
+async def test_a_script_that_is_not_there_leaves_nothing_and_one_that_is_there_a_pin(system, tmp_path):
     call = exec_call("bash", "build.sh")
-    case, verdict = await system.gate.consider(call)
-    learned = verdict.always.entries
-    remembered = Remembered(learned)
-    assert learned
-    assert system.judge.verdict(case, remembered).effect is Effect.ALLOW
+    _, verdict = await system.gate.consider(call)
+    assert (verdict.effect, verdict.always.entries) == (Effect.ASK, ())
     (tmp_path / "build.sh").write_text("echo written by the agent\n")
+    case, verdict = await system.gate.consider(call)
+    remembered = Remembered(verdict.always.entries)
+    assert system.judge.verdict(case, remembered).effect is Effect.ALLOW
+    (tmp_path / "build.sh").write_text("echo written by the agent later\n")
     case = system.judge.examine(call)
     assert system.judge.verdict(case, remembered).effect is Effect.ASK
-    assert not system.judge.fallback_allows(case, learned)
+    assert not system.judge.fallback_allows(case, remembered.learned)
+    (tmp_path / "build.sh").unlink()
+    case = system.judge.examine(call)
+    assert system.judge.verdict(case, remembered).effect is Effect.ASK
