@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import re2
+from msgspec import Struct
 
 from core.execsec.pins import Variables, cannot_be_pinned, pin, variables
 from core.model.allowlist import AllowlistEntry
@@ -24,8 +24,7 @@ _SANDBOX: Final = Placement.SANDBOX  # `client` counts as the host
 _SYSTEM_LINKS = ("/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(Struct, frozen=True):
     """Who asks, where it would run, what is trusted there, and what the request sets."""
 
     agent: str

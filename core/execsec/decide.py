@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
@@ -31,8 +32,7 @@ _PLAIN: frozenset[Obligation] = frozenset()
 _BEFORE_NOT_FOUND = frozenset(("exec.privilege", "exec.carrier", "exec.package-runner", "exec.cwd-unknown"))
 
 
-@dataclass(frozen=True, slots=True)
-class ExecJudgement:
+class ExecJudgement(Struct, frozen=True):
     """What layer 2 answers: decisions for the trace, what admitted each segment, what Always would save.
 
     `entries` holds per segment the allowlist entry that admitted it.
@@ -49,8 +49,7 @@ class ExecJudgement:
         return strictest(self.decisions)
 
 
-@dataclass(frozen=True, slots=True)
-class _Finding:
+class _Finding(Struct, frozen=True):
     """Why the command needs a person; `missing` segments could be admitted by an entry."""
 
     satisfied_by: tuple[str | None, ...]

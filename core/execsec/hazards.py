@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from core.display import safe
 from core.model.command import CommandFacts, Segment
@@ -32,8 +33,7 @@ _NOTED = _NOTHING.union(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Hazard:
+class Hazard(Struct, frozen=True):
     """A rule and a sentence; `privilege` ones ask even where everything else may run."""
 
     rule: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from core.execsec.policy import ExecPolicy
 from core.model.command import CommandFacts, Placement, Segment

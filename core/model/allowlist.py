@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct
+
 from core.model.command import Placement
 from core.model.principal import Reviewer
 from core.model.tightening import DocumentSettings
@@ -81,8 +83,7 @@ class EntryUse:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class AlwaysOffer:
+class AlwaysOffer(Struct, frozen=True):
     """What "always" would save, and the same in words; with nothing to save, `why` says the reason."""
 
     entries: tuple[AllowlistEntry, ...] = ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+from msgspec import Struct
 
 
 class Placement(StrEnum):
@@ -24,8 +25,7 @@ class Expansion(StrEnum):
     BRACE = "brace"
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """One word: `value` after quote removal, `source` as written; literal where bash changes nothing more."""
 
     value: str
@@ -38,8 +38,7 @@ class Word:
         return not self.expansions
 
 
-@dataclass(frozen=True, slots=True)
-class RealPath:
+class RealPath(Struct, frozen=True):
     """Where a path leads once every link is followed; the last parts need not exist.
 
     `kind` is `file`, `directory`, `other`, or `missing`; `size` (bytes) is set for files.
@@ -53,8 +52,7 @@ class RealPath:
 UNHASHED = "unhashed"
 
 
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
+class FileIdentity(Struct, frozen=True):
     """What tells one file from another that took its place; sha256 where the agent could write it.
 
     Where such a file is too large to be read each time, `sha256` is UNHASHED: nothing pins its text.
@@ -75,8 +73,7 @@ class FileIdentity:
 NOT_LOOKED_AT: Final = FileIdentity(0, 0, 0, 0, 0, UNHASHED)
 
 
-@dataclass(frozen=True, slots=True)
-class Executable:
+class Executable(Struct, frozen=True):
     """A program as found: `path` keeps the name used, `real_path` follows every link.
 
     `trusted` is false where the file, or a directory on the way to it, can be written by others.
@@ -93,8 +90,7 @@ class Executable:
     script: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapping:
+class Wrapping(Struct, frozen=True):
     """A program that only runs the one behind it: its name, and its own words as typed.
 
     `executable` is None where the canonical form leaves it out, as with `npx`.
@@ -105,8 +101,7 @@ class Wrapping:
     executable: Executable | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A construct that is not judged, only refused: its name, where it begins (characters), why."""
 
     construct: str
@@ -114,8 +109,7 @@ class Refusal:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """One simple command of a line.
 
     `operator` joins it to the next one (`|`, `&&`, `||`, `;`, `&`, or empty at the end). `cwd` is None
@@ -172,8 +166,7 @@ class Segment:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class CommandFacts:
+class CommandFacts(Struct, frozen=True):
     """All that inspection found out about one command.
 
     `canonical` is the line re-rendered from `segments`: what is judged, shown, bound and run. Where the

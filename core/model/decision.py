@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
+
+from msgspec import Struct
 
 
 class Effect(IntEnum):
@@ -36,8 +37,7 @@ class Obligation(StrEnum):
     ELEVATES = "elevates"  # only a person in allowFrom may say yes
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Struct, frozen=True):
     """A term of a yes that whoever carries the call out must keep: its kind, and plain JSON values.
 
     `connect-to` {host, addresses}: connect to these addresses alone; `judge-redirects` {}: have each redirect
@@ -54,8 +54,7 @@ class Constraint:
         return {"kind": self.kind, **dict(self.values)}
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """One layer's answer.
 
     `rule` is a stable machine name (`exec.redirection`), `source` the configuration path that holds it

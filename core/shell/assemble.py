@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from core.model.command import Word
 from core.shell.builtins import RESERVED
@@ -18,8 +19,7 @@ _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _JOINING: Final = frozenset(("|", "&&", "||"))
 
 
-@dataclass(slots=True)
-class SimpleCommand:
+class SimpleCommand(Struct):
     """Assignments, words and harmless redirections; `operator` joins it to the next."""
 
     start: int

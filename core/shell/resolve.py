@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from core.model.command import Executable, Segment, Word, Wrapping
 from core.ports import Resolver
@@ -27,8 +29,7 @@ _LOOKED_THROUGH: Final = MULTI_CALL | POSIX_SHELLS | WRAPPERS
 _SYSTEM: Final = ("/bin/", "/usr/bin/")
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Struct, frozen=True):
     """A piece of the canonical form and the segments in it; `program` is the first word of one command."""
 
     text: str

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
+
+from msgspec import Struct
 
 from core.model.command import Expansion, Refusal, Word
 from core.shell.braces import Mark, expands
@@ -29,7 +31,7 @@ class Kind(Enum):
     REDIRECTION = "redirection"
 
 
-class Token(NamedTuple):
+class Token(Struct, frozen=True):
     """A token and where it stands; `texts` are an operator, or redirections in canonical form."""
 
     kind: Kind

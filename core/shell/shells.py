@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from posixpath import basename
 from typing import Final
+
+from msgspec import Struct
 
 from core.model.command import Word
 from core.shell.builtins import BUILTINS
@@ -25,8 +26,7 @@ _ALL: Final = frozenset(('"$@"', '"${@}"'))
 _UNCHANGED: Final = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ShellScript:
+class ShellScript(Struct, frozen=True):
     """What a shell runs: a `text` to be parsed, or the `words` of one command that are known already."""
 
     text: str = ""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from core.model.command import Word
 from core.shell.environment import NAME
 from core.shell.word_list import word_list
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
+class _Options(Struct, frozen=True):
     """`flags` stand alone, `valued` take a value (joined or next word), `operands` precede the command.
 
     They are spelled as GNU, util-linux and busybox do; one that none of these lists stops the reading.
@@ -27,8 +27,7 @@ class _Options:
     lone_dash: bool = False  # `-` is a flag that ends the options
 
 
-@dataclass(frozen=True, slots=True)
-class Unwrapped:
+class Unwrapped(Struct, frozen=True):
     """`taken` words belong to the wrapper; what it sets for the command is in `assignments`.
 
     `assigns` tells that it takes every word with `=` in the place of the command for something to set.
@@ -86,8 +85,7 @@ def unwrap(name: str, words: Sequence[Word]) -> Unwrapped | None:
     return Unwrapped(at, tuple(assignments), wrapper.assigns)
 
 
-@dataclass(frozen=True, slots=True)
-class Packaged:
+class Packaged(Struct, frozen=True):
     """A package runner, as `npx` or `npm exec`, and at which word the name of what it runs stands."""
 
     runner: str
