@@ -17,6 +17,7 @@ from core.model.command import NOT_LOOKED_AT, UNHASHED, Executable, FileIdentity
 _OTHERS_WRITE = S_IWGRP | S_IWOTH
 _EXECUTE = S_IXUSR | S_IXGRP | S_IXOTH
 _MAX_LINKS = 40
+_PATHS_KEPT = 64
 _OUTPUTS = frozenset(("/dev/stdout", "/dev/stderr"))
 _EMPTY_DEVICES = frozenset((os.makedev(1, 3), os.makedev(1, 7)))  # /dev/null and /dev/full
 _ELF = b"\x7fELF"
@@ -42,7 +43,7 @@ class FilesystemResolver:
         self._hash_limit = hash_limit
         self._total_limit = total_limit
         self._seconds = seconds
-        self._reading: Reading | None = None  # what is left to read, where this is for one command
+        self._left: Reading | None = None  # what is left to read, where this is for one command
         self._fixed: dict[str, os.stat_result] | None = None  # directories, where this is for one command
 
     def for_one_command(self) -> Self:
@@ -51,8 +52,7 @@ class FilesystemResolver:
         Directories on the way to which nobody but root changes anything are looked at once.
         """
         limited = self.__new__(type(self))
-        limited.__dict__ |= self.__dict__
-        limited._reading, limited._fixed = self._begun(), {}  # noqa: SLF001 - it is one of us
+        limited.__dict__.update(self.__dict__, _left=None, _fixed={})
         return limited
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
@@ -64,7 +64,7 @@ class FilesystemResolver:
 
     def file(self, path: str) -> FileIdentity | None:
         """Tell a regular file from every other; of what is none, no text can be known beforehand."""
-        if self._reading is not None and self._reading.over:
+        if self._reading.over:
             return NOT_LOOKED_AT
         try:
             if not os.access(path, os.F_OK):  # a miss costs no exception
@@ -145,10 +145,16 @@ class FilesystemResolver:
 
     def _digest(self, real: str, seen: os.stat_result) -> str | None:
         """Hash the file that was looked at; one too large, or exchanged meanwhile, counts as not found."""
-        return (self._reading or self._begun()).digest(real, seen)
+        return self._reading.digest(real, seen)
 
-    def _begun(self) -> Reading:
-        return Reading(file_limit=self._hash_limit, total_limit=self._total_limit, seconds=self._seconds)
+    @property
+    def _reading(self) -> Reading:
+        if self._left is not None:
+            return self._left
+        begun = Reading(file_limit=self._hash_limit, total_limit=self._total_limit, seconds=self._seconds)
+        if self._fixed is not None:
+            self._left = begun
+        return begun
 
 
 def _passes_magic_link(path: str) -> bool:
@@ -191,12 +197,14 @@ def _places(name: str, path: Sequence[str], cwd: str) -> Sequence[str]:
     if name in _NO_FILE or name.endswith(_TO_DIRECTORY):
         return ()
     if "/" not in name:
-        return [
-            f"{directory}{name}" if directory[-1] == "/" else f"{directory}/{name}"
-            for directory in path
-            if directory[:1] == "/"
-        ]
+        return [beginning + name for beginning in _beginnings(tuple(path))]
     return (posixpath.join(cwd, name),) if cwd.startswith("/") else ()
+
+
+@lru_cache(maxsize=_PATHS_KEPT)
+def _beginnings(path: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the directories of a PATH as programs' names stand behind them; relative ones are none."""
+    return tuple(posixpath.join(directory, "") for directory in path if directory.startswith("/"))
 
 
 def _status(path: str) -> os.stat_result:

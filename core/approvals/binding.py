@@ -9,6 +9,8 @@ from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
+from msgspec import structs
+
 from core.errors import BindingMismatch
 from core.model.command import Executable
 from core.model.plan import Binding, BoundCommand, RunOrder, SandboxPlan
@@ -75,4 +77,4 @@ def _told(executable: Executable) -> list[Any]:
 
 def _look_again(executable: Executable, resolver: Resolver) -> Executable | None:
     again = resolver.find(executable.path, path=(), cwd="/")
-    return replace(again, name=executable.name) if again else None
+    return structs.replace(again, name=executable.name) if again else None

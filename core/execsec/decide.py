@@ -152,30 +152,18 @@ def _find(
     entries = (*policy.allowlist, *learned)
     every = [*environment_hazards(env)]
     missing: list[Segment] = []
-    admitted: list[tuple[str | None, AllowlistEntry | None]] = []
+    satisfied_by: list[str | None] = []
+    admitting_entries: list[AllowlistEntry | None] = []
     for segment in facts.segments:
         risks = _risks(segment, facts, entries, around)
-        found = _admitted(segment, risks, entries, around, policy)
+        entry = admitting(segment, entries, around) if entries and not risks else None
+        by = None if risks else _satisfied_by(segment, entry, policy, around.env)
         every += risks
-        admitted.append(found)
-        if not risks and found[0] is None:
+        satisfied_by.append(by)
+        admitting_entries.append(entry)
+        if by is None and not risks:
             missing.append(segment)
-    by, admitting_entries = zip(*admitted, strict=True)
-    return _Finding(by, tuple(every), tuple(missing), admitting_entries)
-
-
-def _admitted(
-    segment: Segment,
-    risks: Sequence[Hazard],
-    entries: Sequence[AllowlistEntry],
-    around: Circumstances,
-    policy: ExecPolicy,
-) -> tuple[str | None, AllowlistEntry | None]:
-    """Tell in words what admits a segment, and the entry where it is one."""
-    if risks:
-        return None, None
-    entry = admitting(segment, entries, around) if entries else None
-    return _satisfied_by(segment, entry, policy, around.env), entry
+    return _Finding(tuple(satisfied_by), tuple(every), tuple(missing), tuple(admitting_entries))
 
 
 def _risks(

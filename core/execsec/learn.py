@@ -29,16 +29,19 @@ def offer(
     env: Sequence[tuple[str, str]] = (),
 ) -> AlwaysOffer:
     """Derive one entry for each segment that nothing admits yet; all of them, or none and why."""
-    entries: dict[AllowlistEntry, str] = {}
+    entries: list[AllowlistEntry] = []
+    words: list[str] = []
     for segment in unsatisfied:
         why = _why_not(segment)
         if why:
             return AlwaysOffer(why=why)
         entry = _entry(segment, agent, placement, env)
-        entries.setdefault(entry, _words(segment, entry, placement, env))
+        if entry not in entries:
+            entries.append(entry)
+            words.append(_words(segment, entry, placement, env))
     if not entries:
         return AlwaysOffer(why="everything in it is admitted already")
-    return AlwaysOffer(tuple(entries), tuple(entries.values()))
+    return AlwaysOffer(tuple(entries), tuple(words))
 
 
 def _why_not(segment: Segment) -> str | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from msgspec import Struct
-
 from core.model.command import Placement
 from core.model.principal import Reviewer
 from core.model.tightening import DocumentSettings
@@ -83,7 +81,8 @@ class EntryUse:
     path: str
 
 
-class AlwaysOffer(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class AlwaysOffer:
     """What "always" would save, and the same in words; with nothing to save, `why` says the reason."""
 
     entries: tuple[AllowlistEntry, ...] = ()

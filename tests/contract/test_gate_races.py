@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from adapters.resolvers.filesystem import FilesystemResolver
 from core.approvals import lifecycle
@@ -467,7 +468,7 @@ async def test_the_fallback_never_overrides_another_layer_that_asks(make_system)
     system = make_system({**CONFIG, "tools": tools})
     case, _ = await system.gate.consider(LISTED)
     assert system.judge.fallback_allows(case, ())
-    asks = replace(case, tool=replace(case.tool, effect=Effect.ASK))
+    asks = replace(case, tool=structs.replace(case.tool, effect=Effect.ASK))
     assert not system.judge.fallback_allows(asks, ())
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from adapters.resolvers.filesystem import FilesystemResolver
 from core.model.call import CommandText
