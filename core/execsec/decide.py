@@ -21,6 +21,7 @@ from core.model.command import CommandFacts, Placement, Segment
 from core.model.decision import Decision, Effect, Layer, Obligation, strictest
 from core.shell.builtins import harmless
 from core.shell.characters import HARD
+from core.shell.environment import searches_elsewhere
 from core.shell.inline_code import inline_code
 from core.shell.piped import takes_program_from_pipe
 
@@ -77,7 +78,7 @@ def decide(
             always=AlwaysOffer(why="what cannot be analysed is never remembered"),
         )
     finding = _find(facts, policy, learned, placement, env)
-    missing_program = _not_found(facts)
+    missing_program = _not_found(facts, env)
     if missing_program is not None:
         return ExecJudgement((missing_program,), finding.satisfied_by, AlwaysOffer(why="it is denied"))
     if policy.security is ExecSecurity.FULL:
@@ -114,7 +115,7 @@ def fallback_allows(
         and facts.analysable
         and not facts.inline_code
     )
-    if not open_to_it or denied(facts, policy) is not None or _not_found(facts) is not None:
+    if not open_to_it or denied(facts, policy) is not None or _not_found(facts, env) is not None:
         return False
     finding = _find(facts, policy, learned, placement, env)
     return not finding.hazards and not finding.missing
@@ -193,11 +194,17 @@ def _satisfied_by(
     return "skill" if is_skill_bin(segment, policy.skill_bins, policy.trusted_dirs) else None
 
 
-def _not_found(facts: CommandFacts) -> Decision | None:
-    """Deny for a program that is not there, unless a table asks about it first."""
-    for segment in facts.segments:
-        if _unresolved(segment) and not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
-            name = safe(segment.words[0].value)
+def _not_found(facts: CommandFacts, env: Sequence[tuple[str, str]]) -> Decision | None:
+    """Deny for a program that is not there, unless a table asks about it first.
+
+    Nobody is asked about a name that would be looked for elsewhere than where we looked.
+    """
+    for segment in filter(_unresolved, facts.segments):
+        name = safe(segment.words[0].value)
+        if searches_elsewhere(segment, env):
+            reason = f"`{name}` is not on our PATH, and no other PATH is searched; name it by its whole path"
+            return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
+        if not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
             reason = f"`{name}` is not a program on the PATH, or not one that may be run"
             return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
     return None
