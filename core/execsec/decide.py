@@ -24,6 +24,7 @@ from core.shell.characters import HARD
 from core.shell.environment import searches_elsewhere
 from core.shell.inline_code import inline_code
 from core.shell.piped import takes_program_from_pipe
+from core.shell.scripts import NOT_THERE
 
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
@@ -233,6 +234,7 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
         decisions.append(_always(policy))
     elif policy.ask is AskMode.ON_MISS and (hazard is not None or not seen_before):
         reason = hazard.reason if hazard else "this exact command was not approved before"
+        reason += _may_change(facts)
         rule = hazard.rule if hazard else "exec.ask-on-miss"
         terms = _ONCE if hazard else _NO_FALLBACK if facts.inline_code else _PLAIN
         decisions.append(Decision(Layer.APPROVALS, Effect.ASK, reason, rule, policy.source("ask"), terms))
@@ -268,13 +270,13 @@ def _listed(
 ) -> Decision:
     if finding.hazards:
         hazard = finding.hazards[0]
-        return _missed(policy, hazard.reason, hazard.rule, _ONCE)
+        return _missed(policy, hazard.reason + _may_change(facts), hazard.rule, _ONCE)
     if finding.missing:
         segment = finding.missing[0]
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
         inline = facts.inline_code and inline_code(segment)
         rule = "exec.inline-code" if inline else "exec.allowlist-miss"
-        return _missed(policy, _why_missed(segment, env, inline=inline), rule, terms)
+        return _missed(policy, _why_missed(segment, env, inline=inline) + _may_change(facts), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -282,6 +284,13 @@ def _listed(
         "exec.allowlist",
         policy.source("security"),
     )
+
+
+def _may_change(facts: CommandFacts) -> str:
+    """Say what no binding holds, so that a yes is given knowing it."""
+    changing = (segment.unpinned for segment in facts.segments if segment.unpinned)
+    found = next((each for each in changing if not each.endswith(NOT_THERE)), None)
+    return f"; {safe(found)} may change before it runs" if found else ""
 
 
 def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligation]) -> Decision:

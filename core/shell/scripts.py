@@ -20,6 +20,7 @@ from core.shell.programs import CARRIERS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS, R
 from core.shell.word_list import word_list
 
 MAX_FILES: Final = 2048
+NOT_THERE: Final = "(not there now)"
 _RUN_WORDS: Final = CARRIERS | PRIVILEGE_CHANGERS | PACKAGE_RUNNERS
 _READS_PROGRAMS: Final = RUNS_ANYTHING | _RUN_WORDS
 _JAVASCRIPT: Final = word_list("node nodejs bun deno ts-node tsx")
@@ -144,12 +145,12 @@ class _Looking:
             if any(self._seen.get(place) for place in places):
                 any_file = True
             elif directory := next((place for place in places if self._resolver.real_directory(place)), None):
-                return directory
+                return posixpath.normpath(directory)
             else:
                 endings = _endings(segment)
                 any_file = any_file or any(self._seen.get(f"{at}{end}") for at in places for end in endings)
                 first = first or (None if may_be_verb(segment, operand) else operand)
-        return f"{first} (not there now)" if first and not any_file else None
+        return f"{first} {NOT_THERE}" if first and not any_file else None
 
     def _cache(self, segment: Segment, given: str) -> str | None:
         """Find where Python keeps what it compiled of a module of this place: that may run in its stead."""
