@@ -187,7 +187,7 @@ class Judge:
         milder = permitted or skipping(case.placed, strictest(trace).effect)
         trace += [milder] if milder else []
         return Verdict(
-            milder or strictest(trace),
+            milder or _telling(trace, judgement),
             tuple(trace),
             case.placed.placement,
             case.facts,
@@ -348,6 +348,12 @@ def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
     commands = {rule.command for rule in remembered.deny_rules}
     spelled = commands.intersection(spellings(case.facts)) if case.facts else frozenset[str]()
     return forbidding(remembered.deny_rules, {case.bound.canonical} | spelled)
+
+
+def _telling(trace: Sequence[Decision], judgement: ExecJudgement | None) -> Decision:
+    """Return the strictest decision; of a yes to a command, what was said of this very command."""
+    found = strictest(trace)
+    return judgement.decision if judgement and found.effect is Effect.ALLOW else found
 
 
 def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:

@@ -14,14 +14,15 @@ from core.execsec.hazards import Hazard, changeable, changeable_script, environm
 from core.execsec.learn import offer
 from core.execsec.pins import variables
 from core.execsec.policy import ExecPolicy
-from core.execsec.safe_bins import is_safe_bin
+from core.execsec.reasons import joined
+from core.execsec.safe_bins import beyond_input, is_safe_bin
 from core.execsec.skills import is_skill_bin
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import CommandFacts, Placement, Segment
 from core.model.decision import Decision, Effect, Layer, Obligation, strictest
 from core.shell.builtins import harmless
-from core.shell.characters import HARD
-from core.shell.inline_code import inline_code
+from core.shell.characters import HARD, OF_THE_WHOLE
+from core.shell.inline_code import inline_code, reads_program_from_stdin
 from core.shell.piped import takes_program_from_pipe
 
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
@@ -130,7 +131,9 @@ def _security_deny(policy: ExecPolicy) -> Decision | None:
 def _unanalysable(facts: CommandFacts, policy: ExecPolicy) -> tuple[Decision, ...]:
     refusals = facts.refused
     construct = refusals[0].construct if refusals else "empty"
-    where = f" (at character {refusals[0].position + 1})" if refusals else ""
+    where = (
+        f" (at character {refusals[0].position + 1})" if refusals and construct not in OF_THE_WHOLE else ""
+    )
     why = refusals[0].reason if refusals else "there is no command in it"
     asks = policy.on_unanalysable is Unanalysable.ASK and construct not in HARD
     silent = policy.ask is AskMode.OFF and policy.security is ExecSecurity.ALLOWLIST
@@ -197,10 +200,15 @@ def _not_found(facts: CommandFacts) -> Decision | None:
     """Deny for a program that is not there, unless a table asks about it first."""
     for segment in facts.segments:
         if _unresolved(segment) and not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
-            name = safe(segment.words[0].value)
-            reason = f"`{name}` is not a program on the PATH, or not one that may be run"
+            reason = _why_not_found(safe(segment.words[0].value))
             return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
     return None
+
+
+def _why_not_found(name: str) -> str:
+    if "/" not in name:
+        return f"`{name}` is not a program on the PATH, or not one that may be run"
+    return f"`{name}` is no program that may be run: there is no such file, or it is not executable"
 
 
 def _unresolved(segment: Segment) -> bool:
@@ -259,15 +267,17 @@ def _allowlist(
 def _listed(
     facts: CommandFacts, policy: ExecPolicy, finding: _Finding, env: Sequence[tuple[str, str]]
 ) -> Decision:
+    reasons = [hazard.reason for hazard in finding.hazards]
+    for each in finding.missing:
+        inline = facts.inline_code and inline_code(each)
+        reasons.append(_why_missed(each, policy, env, inline=inline))
     if finding.hazards:
-        hazard = finding.hazards[0]
-        return _missed(policy, hazard.reason, hazard.rule, _ONCE)
+        return _missed(policy, joined(reasons), finding.hazards[0].rule, _ONCE)
     if finding.missing:
-        segment = finding.missing[0]
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
-        inline = facts.inline_code and inline_code(segment)
+        inline = facts.inline_code and inline_code(finding.missing[0])
         rule = "exec.inline-code" if inline else "exec.allowlist-miss"
-        return _missed(policy, _why_missed(segment, env, inline=inline), rule, terms)
+        return _missed(policy, joined(reasons), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -283,11 +293,11 @@ def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligat
     return _exec(Effect.ASK, reason, rule, policy.source("security"), terms)
 
 
-def _why_missed(segment: Segment, env: Sequence[tuple[str, str]], *, inline: bool) -> str:
+def _why_missed(segment: Segment, policy: ExecPolicy, env: Sequence[tuple[str, str]], *, inline: bool) -> str:
     name = safe(segment.words[0].value)
     path = safe(segment.executable.path) if segment.executable else name
     if inline:
-        return f"`{name}` is given code to run, which only an entry with exactly these arguments admits"
+        return f"`{name}` {_why_inline(segment)}"
     if given := variables(segment, env):
         return (
             f"`{path}` could take from {safe(given[0][0])} what it runs, so no entry without that admits it"
@@ -298,7 +308,19 @@ def _why_missed(segment: Segment, env: Sequence[tuple[str, str]], *, inline: boo
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
     if segment.executable is not None and not segment.executable.trusted:
         return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
-    return f"`{path}` with these arguments is on no allowlist"
+    bins = (policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
+    beyond = beyond_input(segment, *bins)
+    filters = f", and runs unlisted only as a filter of its input: {safe(beyond)}" if beyond else ""
+    return f"`{path}` with these arguments is on no allowlist{filters}"
+
+
+def _why_inline(segment: Segment) -> str:
+    if reads_program_from_stdin(segment):
+        return (
+            "runs what comes in at its input, so nothing remembered admits it; only an entry with exactly "
+            "these arguments that an operator wrote does"
+        )
+    return "is given code to run, which only an entry with exactly these arguments admits"
 
 
 def _strict_inline(policy: ExecPolicy) -> Decision:
@@ -326,6 +348,8 @@ def _offer(
         return AlwaysOffer(why=finding.hazards[0].reason)
     if any(decision.obligations >= _NEVER_REMEMBER for decision in decisions):
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
+    if policy.ask is AskMode.OFF and finding.missing:
+        return AlwaysOffer(why="nobody is asked here (ask: off); sayso allowlist add lets a command run")
     return offer(finding.missing, policy.agent, placement, env)
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import re2
 
+from core.display import safe
 from core.execsec.policy import DenyPattern, ExecPolicy
 from core.model.command import CommandFacts, Executable, Segment
 from core.model.decision import Decision, Effect, Layer
@@ -60,7 +61,7 @@ def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
     text = asked.encode("utf-8", "replace").decode("utf-8")  # halves of characters cannot be searched
     for path in policy.protected_paths:
         if _mentions(text, path) or _STATE_VARIABLE.search(text):
-            return _state(path)
+            return _state(path, policy)
     if _VERB_IN_TEXT.search(text):
         return _verb()
     hit = next((p for p in policy.deny if _glob(f"*{p.pattern}*").fullmatch(text)), None)
@@ -74,7 +75,8 @@ def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
     joined = "\n".join(texts)
     path = _touched(segment, texts, joined, policy) if policy.protected_paths else None
     if path is not None:
-        return _state(path)
+        inside = next((place for place in segment.places if _is_below(place, path)), None)
+        return _runs_inside(inside) if inside else _state(path, policy)
     named = _OWN in joined or _OWN in names(segment)
     return _verb() if named and _is_operator_verb(segment) else None
 
@@ -302,8 +304,15 @@ def _wrapped_forms(segment: Segment) -> Iterator[str]:
         behind = [*own, *behind]
 
 
-def _state(path: str) -> Decision:
+def _state(path: str, policy: ExecPolicy) -> Decision:
     reason = f"the command touches Sayso's own state or configuration ({path}), which no command may"
+    if path not in policy.protected_paths:
+        reason = f"{safe(path)} leads over links that cannot be followed, so Sayso's own state may lie there"
+    return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, "exec.deny-own-state")
+
+
+def _runs_inside(place: str) -> Decision:
+    reason = f"the command would run in {safe(place)}, among Sayso's own state, where no command may"
     return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, "exec.deny-own-state")
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from core.display import safe
 from core.model.command import CommandFacts, Segment
 from core.shell.builtins import CARRYING as CARRYING_BUILTINS
-from core.shell.builtins import harmless
+from core.shell.builtins import does, harmless
 from core.shell.environment import dangerous, plain, substitutes
 from core.shell.names import names
 from core.shell.program_file import module
@@ -26,6 +26,8 @@ from core.shell.programs import (
 )
 
 _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
+# An operand of `env` behind which it still has no command to run.
+_IS_SET = re.compile(r"[A-Za-z_]\w*=|-0\Z|--null\Z|-i\Z|-\Z|--ignore-environment\Z", re.ASCII)
 
 _NOTHING: frozenset[str] = frozenset()
 _NOTED = _NOTHING.union(
@@ -143,9 +145,10 @@ def _found(segment: Segment) -> Iterator[Hazard]:
                 "exec.not-literal", f"`{safe(word.source)}` is not literal: bash would expand it ({kinds})"
             )
     if segment.cwd is None:
-        yield Hazard(
-            "exec.cwd-unknown", "a command before it changes the directory in a way that cannot be followed"
-        )
+        why = "a command before it may change the directory, in a way that cannot be followed"
+        if segment.nowhere is not None:
+            why = f"`cd {safe(segment.nowhere)}` stands before it, and there is no such directory now"
+        yield Hazard("exec.cwd-unknown", why)
 
 
 def _program(segment: Segment) -> Iterator[Hazard]:
@@ -155,8 +158,8 @@ def _program(segment: Segment) -> Iterator[Hazard]:
     if segment.builtin:
         if not harmless(segment):
             carrying = segment.words[0].value in CARRYING_BUILTINS
-            what = "can run other commands" if carrying else "changes the shell it runs in"
-            yield Hazard("exec.carrier" if carrying else "exec.builtin", f"the builtin `{name}` {what}")
+            rule = "exec.carrier" if carrying else "exec.builtin"
+            yield Hazard(rule, f"the builtin `{name}` {does(segment)}")
         return
     found = names(segment)
     if found.isdisjoint(_NOTED):
@@ -164,13 +167,19 @@ def _program(segment: Segment) -> Iterator[Hazard]:
     if found & PRIVILEGE_CHANGERS:
         yield Hazard("exec.privilege", f"`{name}` changes who or where a command runs as", privilege=True)
     elif found & CARRIERS:
-        yield Hazard("exec.carrier", f"`{name}` runs another command, which is not judged")
+        yield Hazard("exec.carrier", f"`{name}` {_carries(segment)}")
     elif found & PACKAGE_RUNNERS:
         yield Hazard("exec.package-runner", f"`{name}` may download what it runs")
     elif verb := _fetching_verb(segment, found):
         yield Hazard("exec.package-runner", f"`{name} {safe(verb)}` may download what it runs")
     else:
         yield from _carrying_options(segment, found, name)
+
+
+def _carries(segment: Segment) -> str:
+    if "env" in names(segment) and all(map(_IS_SET.match, segment.argv[1:])):
+        return "prints the whole environment, in which secrets may stand"
+    return "runs another command, which is not judged"
 
 
 def _fetching_verb(segment: Segment, found: frozenset[str]) -> str | None:
@@ -191,7 +200,8 @@ def _carrying_options(segment: Segment, found: frozenset[str], name: str) -> Ite
     options = (argument for argument in segment.argv[1:] if argument[:1] == "-") if listed else ()
     for argument in options:
         if any(_is_option(argument, option) for option in listed):
-            yield Hazard("exec.carrier", f"`{name} {safe(argument)}` runs or reads more than is shown")
+            what = "a command on what it finds" if "find" in found else "or loads another program"
+            yield Hazard("exec.carrier", f"`{name} {safe(argument)}` runs {what}, which is not judged")
             return
 
 

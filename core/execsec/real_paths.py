@@ -45,7 +45,7 @@ class _Looking:
         self._seen: set[str] = set()
 
     def reached(self, segment: Segment) -> str | None:
-        """Give the protected path that a word leads to, or may lead to by a link that cannot be followed."""
+        """Give the protected path that a word leads to, or the path itself where it cannot be followed."""
         for path in _paths(segment):
             if path in self._seen:
                 continue
@@ -61,7 +61,7 @@ class _Looking:
             return None
         real = self._resolver.followed(path)
         if real is None:
-            return next(iter(self._own))
+            return path
         hit = (own for own, place in self._own.items() if real == place or real.startswith(place + "/"))
         return next(hit, None)
 

@@ -118,6 +118,7 @@ class Segment(Struct, frozen=True):
     `scripts` are the files that a program which runs anything is given, by path. `piped` is whether its
     input comes from a pipe or with the request. `unpinned` names what runs, and what no pin could hold.
     `leads_to` is the part of Sayso's own state that a word leads to by links, looked at on the host alone.
+    `nowhere` is what a `cd` before it names, where no such directory is.
     `assigned_before` is what commands before it in the same shell set, and a shell may have exported.
     """
 
@@ -135,6 +136,7 @@ class Segment(Struct, frozen=True):
     unpinned: str | None = None
     leads_to: str | None = None
     assigned_before: tuple[tuple[str, Word], ...] = ()
+    nowhere: str | None = None
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -8,6 +8,18 @@ from typing import Any
 
 from msgspec import Struct
 
+_DEFAULT = " (default)"
+
+
+def default_of(path: str) -> str:
+    """Give the source of a setting that nobody wrote: the path at which it would be changed."""
+    return f"{path}{_DEFAULT}"
+
+
+def is_default(source: str) -> bool:
+    """Tell whether nobody wrote the setting that a source names."""
+    return source.endswith(_DEFAULT)
+
 
 class Effect(IntEnum):
     """Ordered so that the strictest of several is their maximum."""
@@ -58,7 +70,7 @@ class Decision(Struct, frozen=True):
     """One layer's answer.
 
     `rule` is a stable machine name (`exec.redirection`), `source` the configuration path that holds it
-    (`agents.main.exec.allowlist[0]`), or `built-in` or `default`.
+    (`agents.main.exec.allowlist[0]`), with ` (default)` behind it where nobody wrote it, or `built-in`.
     """
 
     layer: Layer

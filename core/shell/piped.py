@@ -1,4 +1,4 @@
-"""What a program that can run anything makes of a pipe at its input: data, or a program."""
+"""What a program that can run anything makes of its input, and of files given to it: data, or a program."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ _IN_WORDS: Final[dict[str, re.Pattern[str]]] = {
     "php": re.compile("-r"),
 }
 # Or writes: `print > $1` to a file that the data names.
-_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)|printf?\b[^;}\n]*>")
+_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)|printf?\b.*>", re.DOTALL)
 _AWK_OPTION: Final = re.compile(r"-F.+|-v[A-Za-z_]\w*=.*", re.ASCII | re.DOTALL)
 _AWK_VALUED: Final = ("-F", "-v")
-_SED_FLAGS: Final = re.compile(r"-[nErsuz]+")
-_PATTERN: Final = r"/(?:[^/\\\n]|\\[^\n])*/"
-_ADDRESS: Final = rf"(?:[0-9]+|\$|{_PATTERN})"
+_SED_FLAGS: Final = re.compile(r"-[nErsuz]+|-[nErsuz]*i(?:\.\w+)?|--in-place", re.ASCII)
+# In brackets sed takes what would end the pattern for a letter: `s/[/]/;s/e` runs what it reads.
+_IN_PATTERN: Final = r"(?:[^{d}\\\n\[]|\\[^\n]|\[\^?(?:\[:[a-z]+:\]|[^{d}\\\n\[\]])+\])*"
+_IN_TEXT: Final = r"(?:[^{d}\\\n]|\\[^\n])*"
+_ADDRESS: Final = rf"(?:[0-9]+|\$|/{_IN_PATTERN.replace('{d}', '/')}/)"
 _SUBSTITUTION: Final = "|".join(
-    rf"s{d}(?:[^{d}\\\n]|\\[^\n])*{d}(?:[^{d}\\\n]|\\[^\n])*{d}[gpI0-9]*" for d in map(re.escape, "/|#,")
+    f"s{d}{_IN_PATTERN.replace('{d}', d)}{d}{_IN_TEXT.replace('{d}', d)}{d}[gpI0-9]*"
+    for d in map(re.escape, "/|#,")
 )
 _SED_COMMAND: Final = rf"(?:{_ADDRESS}(?:,{_ADDRESS})?!?)?(?:[pdqD=]|{_SUBSTITUTION})"
 _SED_SCRIPT: Final = re.compile(rf"{_SED_COMMAND}(?:[ ]*;[ ]*{_SED_COMMAND})*;?")
@@ -43,6 +46,15 @@ def takes_program_from_pipe(segment: Segment) -> bool:
         return True
     found = names(segment) & RUNS_ANYTHING
     return bool(found) and not _takes_data(found, segment.argv[1:])
+
+
+def only_filters(segment: Segment) -> bool:
+    """Tell whether it is awk or sed with its whole program in its words, one that runs nothing.
+
+    What its other words name it takes for data, whatever stands in there.
+    """
+    found = names(segment) & RUNS_ANYTHING
+    return bool(found) and (found <= _AWK or found <= _SED) and _takes_data(found, segment.argv[1:])
 
 
 def _takes_data(found: frozenset[str], arguments: tuple[str, ...]) -> bool:
@@ -69,9 +81,19 @@ def _is_awk_filter(arguments: tuple[str, ...]) -> bool:
             del rest[:1]
         elif not _AWK_OPTION.fullmatch(valued):
             return False
-    return bool(rest) and not _AWK_RUNS.search(rest[0])
+    options_behind = any(argument[:1] == "-" and argument != "-" for argument in rest[1:])
+    return bool(rest) and not _AWK_RUNS.search(rest[0]) and not options_behind
 
 
 def _is_sed_filter(arguments: tuple[str, ...]) -> bool:
-    rest = [argument for argument in arguments if not _SED_FLAGS.fullmatch(argument)]
-    return bool(rest) and _SED_SCRIPT.fullmatch(rest[0]) is not None and not any(a[:1] == "-" for a in rest)
+    rest, scripts, files = list(arguments), list[str](), list[str]()
+    while rest:
+        argument = rest.pop(0)
+        if argument == "-e" and rest:
+            scripts.append(rest.pop(0))
+        elif argument[:1] != "-":
+            files.append(argument)
+        elif not _SED_FLAGS.fullmatch(argument):
+            return False
+    scripts = scripts or files[:1]
+    return bool(scripts) and all(map(_SED_SCRIPT.fullmatch, scripts))

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from core.model.command import CommandFacts, FileIdentity, Segment
 from core.ports import Resolver
 from core.shell.names import names
+from core.shell.piped import only_filters
 from core.shell.program_file import PYTHON, may_be_verb, module, operands
 from core.shell.programs import CARRIERS, RUNS_ANYTHING
 from core.shell.word_list import word_list
@@ -69,7 +70,7 @@ def _may_read_programs(segment: Segment) -> bool:
         return False
     executable = segment.executable
     changeable = executable is not None and not executable.trusted
-    return changeable or bool(names(segment) & _READS_PROGRAMS)
+    return changeable or (bool(names(segment) & _READS_PROGRAMS) and not only_filters(segment))
 
 
 class _Looking:
