@@ -21,7 +21,7 @@ def search_path_doubts(config: Config) -> Iterator[str]:
 
 
 def changeable_directories(config: Config) -> Iterator[tuple[str, str]]:
-    """Give, of all directories that commands are looked for in, those that others can change: what, and the mend."""
+    """Give for each directory of commands that others than root can change what it means, and the mend."""
     for directory in dict.fromkeys((*config.exec.path_prepend, *SYSTEM_PATH)):
         if (changed := changeable_part(directory)) is not None:
             yield _means(directory, changed), mend(changed)

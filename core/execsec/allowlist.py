@@ -135,8 +135,7 @@ def _is_pinned(entry: AllowlistEntry, program: _Program) -> bool:
 def _is_program(entry: AllowlistEntry, program: _Program) -> bool:
     executable = program.executable
     if entry.real_path is not None:
-        pinned = executable.trusted or entry.sha256 is not None
-        return pinned and entry.pattern == executable.path and entry.real_path == executable.real_path
+        return entry.pattern == executable.path and entry.real_path == executable.real_path
     pattern = _expanded(entry.pattern, program.home)
     if pattern in (executable.path, executable.real_path) or pattern in executable.aliases:
         return True

@@ -115,7 +115,7 @@ def fallback_allows(
         and facts.analysable
         and not facts.inline_code
     )
-    if not open_to_it or denied(facts, policy) is not None or _not_found(facts) is not None:
+    if not open_to_it or denied(facts, policy) is not None:
         return False
     finding = _find(facts, policy, learned, placement, env)
     return not finding.hazards and not finding.missing
