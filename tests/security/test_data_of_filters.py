@@ -13,7 +13,7 @@ from core.model.call import CommandText
 from core.model.command import CommandFacts, Placement
 from core.shell.inspect import inspect
 from core.shell.scripts import with_scripts
-from tests.shell_world import effect, judge, look, policy
+from tests.shell_world import effect, judge, policy
 
 
 @pytest.fixture
@@ -90,7 +90,13 @@ def test_ordinary_brackets_are_still_read(script: str) -> None:
     assert judge(f"rg x | sed '{script}'").always.entries
 
 
-def test_a_line_that_edits_and_then_runs_the_file_is_still_asked_each_time() -> None:
-    world_line = look("sed -i s/1/2/ run.sh && bash run.sh")
-    assert len(world_line.segments) == 2
+def test_a_line_that_edits_a_script_and_then_runs_it_is_asked_each_time(work) -> None:
+    facts = facts_of("sed -i s/1/2/ x.py && python3 x.py", work)
+    judgement = decide(facts, policy(), (), Placement.SANDBOX, env=(), seen_before=False)
+    assert judgement.decision.rule == "exec.changeable"
+    assert judgement.always.entries == ()
+
+
+def test_awk_that_writes_where_its_data_says_is_no_filter() -> None:
     assert judge("cat x | awk '{print \"a;b\" > $1}'").always.entries == ()
+    assert judge("cat x | awk '$1 > 2 {print \"a;b\"}'").always.entries
