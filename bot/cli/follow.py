@@ -186,7 +186,7 @@ def _lifted_by(rule: str, source: str) -> str:
         return _BY_RULE[rule]
     if source.startswith("tools.exec.onUnanalysable"):
         return (
-            "write it without that, or set tools.exec.onUnanalysable: ask, so that a person may allow it once"
+            "write it without that; with onUnanalysable: ask a person may allow it once"
         )
     if source == _BUILT_IN:
         return "no setting changes it" if rule.startswith("exec.") else ""

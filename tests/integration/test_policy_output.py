@@ -173,7 +173,7 @@ DENIALS = [
     ("exec.deny-operator-verb", "built-in", "no setting changes it: only a person may do this"),
     ("exec.not-found", "built-in", "install the program, or add its directory to tools.exec.pathPrepend"),
     ("exec.nul-byte", "built-in", "no setting changes it"),
-    ("exec.heredoc", "tools.exec.onUnanalysable (default)", "write it without that, or set tools.exec"),
+    ("exec.heredoc", "tools.exec.onUnanalysable (default)", "write it without that; with onUnanalysable"),
     ("exec.allowlist-miss", "tools.exec.ask", "changing it takes the configuration"),
     ("exec.deny", "tools.exec.deny[0]", "changing it takes the configuration"),
     ("locked", "sayso lock", "sayso unlock ends it"),
