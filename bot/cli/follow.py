@@ -185,9 +185,7 @@ def _lifted_by(rule: str, source: str) -> str:
     if rule in _BY_RULE:
         return _BY_RULE[rule]
     if source.startswith("tools.exec.onUnanalysable"):
-        return (
-            "write it without that; with onUnanalysable: ask a person may allow it once"
-        )
+        return "write it without that; with onUnanalysable: ask a person may allow it once"
     if source == _BUILT_IN:
         return "no setting changes it" if rule.startswith("exec.") else ""
     return "changing it takes the configuration"

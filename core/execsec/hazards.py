@@ -145,7 +145,7 @@ def _found(segment: Segment) -> Iterator[Hazard]:
                 "exec.not-literal", f"`{safe(word.source)}` is not literal: bash would expand it ({kinds})"
             )
     if segment.cwd is None:
-        why = "a command before it may change the directory, in a way that cannot be followed"
+        why = "a command before it may change the shell, or its directory, in a way that cannot be followed"
         if segment.nowhere is not None:
             why = f"`cd {safe(segment.nowhere)}` stands before it, and there is no such directory now"
         yield Hazard("exec.cwd-unknown", why)

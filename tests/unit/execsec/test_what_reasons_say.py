@@ -49,7 +49,7 @@ def why(line, *patterns, **settings) -> str:
         ("find -exec ls", "`find -exec` runs a command on what it finds, which is not judged"),
         ("rg --pre=x y", "`rg --pre=x` runs or loads another program, which is not judged"),
         ("cd nowhere && ls", "`cd nowhere` stands before it, and there is no such directory now"),
-        ("cd $X && ls", "a command before it may change the directory, in a way that cannot be followed"),
+        ("cd $X && ls", "a command before it may change the shell, or its directory, in a way that cannot"),
         ("./gone.sh", "`./gone.sh` is no program that may be run: there is no such file, or it is not"),
         ("nonesuch", "`nonesuch` is not a program on the PATH"),
         ("ls \0", "nul-byte (at character 4): U+0000 is a NUL, where every program would stop reading"),
