@@ -25,7 +25,7 @@ from core.execsec.tighten import in_force
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, Placement
-from core.model.decision import Decision, Effect, Layer, strictest
+from core.model.decision import Decision, Effect, Layer, most_telling, strictest
 from core.model.elevation import NOT_ELEVATED, Standing
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.principal import Claims
@@ -147,10 +147,10 @@ class Judge:
         plan = self._plan(call.session, placed.placement, command.timeout_s)
         cwd, problem = self._cwd(command, plan, placed.placement)
         policy = self._policy(call.agent, placed.placement)
-        path = dict(plan.env).get("PATH", "").split(":")
+        path = tuple(dict(plan.env).get("PATH", "").split(":"))
         resolver = self._resolver.for_one_command()
         facts = inspect(command, cwd=cwd, path=path, resolver=resolver, parse=self._parse)
-        facts = with_own_state(with_scripts(facts, resolver), resolver, policy, placed.placement)
+        facts = with_own_state(with_scripts(facts, resolver, path), resolver, policy, placed.placement)
         bound = self._bound(call, command, placed, plan, cwd, facts)
         problem = problem or _no_shell(bound, facts)
         arguments = ArgumentJudgement((asked,) if asked else ())
@@ -187,7 +187,7 @@ class Judge:
         milder = permitted or skipping(case.placed, strictest(trace).effect)
         trace += [milder] if milder else []
         return Verdict(
-            milder or _telling(trace, judgement),
+            milder or most_telling(trace, judgement.decisions if judgement else ()),
             tuple(trace),
             case.placed.placement,
             case.facts,
@@ -348,12 +348,6 @@ def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
     commands = {rule.command for rule in remembered.deny_rules}
     spelled = commands.intersection(spellings(case.facts)) if case.facts else frozenset[str]()
     return forbidding(remembered.deny_rules, {case.bound.canonical} | spelled)
-
-
-def _telling(trace: Sequence[Decision], judgement: ExecJudgement | None) -> Decision:
-    """Return the strictest decision; of a yes to a command, what was said of this very command."""
-    found = strictest(trace)
-    return judgement.decision if judgement and found.effect is Effect.ALLOW else found
 
 
 def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:

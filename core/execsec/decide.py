@@ -22,8 +22,10 @@ from core.model.command import CommandFacts, Placement, Segment
 from core.model.decision import Decision, Effect, Layer, Obligation, strictest
 from core.shell.builtins import harmless
 from core.shell.characters import HARD, OF_THE_WHOLE
+from core.shell.environment import searches_elsewhere
 from core.shell.inline_code import inline_code, reads_program_from_stdin
 from core.shell.piped import takes_program_from_pipe
+from core.shell.scripts import NOT_THERE
 
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
@@ -78,7 +80,7 @@ def decide(
             always=AlwaysOffer(why="what cannot be analysed is never remembered"),
         )
     finding = _find(facts, policy, learned, placement, env)
-    missing_program = _not_found(facts)
+    missing_program = _not_found(facts, env)
     if missing_program is not None:
         return ExecJudgement((missing_program,), finding.satisfied_by, AlwaysOffer(why="it is denied"))
     if policy.security is ExecSecurity.FULL:
@@ -196,11 +198,18 @@ def _satisfied_by(
     return "skill" if is_skill_bin(segment, policy.skill_bins, policy.trusted_dirs) else None
 
 
-def _not_found(facts: CommandFacts) -> Decision | None:
-    """Deny for a program that is not there, unless a table asks about it first."""
-    for segment in facts.segments:
-        if _unresolved(segment) and not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
-            reason = _why_not_found(safe(segment.words[0].value))
+def _not_found(facts: CommandFacts, env: Sequence[tuple[str, str]]) -> Decision | None:
+    """Deny for a program that is not there, unless a table asks about it first.
+
+    Nobody is asked about a name that would be looked for elsewhere than where we looked.
+    """
+    for segment in filter(_unresolved, facts.segments):
+        name = safe(segment.words[0].value)
+        if searches_elsewhere(segment, env):
+            reason = f"`{name}` is not on our PATH, and no other PATH is searched; name it by its whole path"
+            return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
+        if not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
+            reason = _why_not_found(name)
             return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
     return None
 
@@ -234,6 +243,7 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
         decisions.append(_always(policy))
     elif policy.ask is AskMode.ON_MISS and (hazard is not None or not seen_before):
         reason = hazard.reason if hazard else "this exact command was not approved before"
+        reason += _may_change(facts)
         rule = hazard.rule if hazard else "exec.ask-on-miss"
         terms = _ONCE if hazard else _NO_FALLBACK if facts.inline_code else _PLAIN
         decisions.append(Decision(Layer.APPROVALS, Effect.ASK, reason, rule, policy.source("ask"), terms))
@@ -272,12 +282,12 @@ def _listed(
         inline = facts.inline_code and inline_code(each)
         reasons.append(_why_missed(each, policy, env, inline=inline))
     if finding.hazards:
-        return _missed(policy, joined(reasons), finding.hazards[0].rule, _ONCE)
+        return _missed(policy, joined(reasons) + _may_change(facts), finding.hazards[0].rule, _ONCE)
     if finding.missing:
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
         inline = facts.inline_code and inline_code(finding.missing[0])
         rule = "exec.inline-code" if inline else "exec.allowlist-miss"
-        return _missed(policy, joined(reasons), rule, terms)
+        return _missed(policy, joined(reasons) + _may_change(facts), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -285,6 +295,13 @@ def _listed(
         "exec.allowlist",
         policy.source("security"),
     )
+
+
+def _may_change(facts: CommandFacts) -> str:
+    """Say what no binding holds, so that a yes is given knowing it."""
+    changing = (segment.unpinned for segment in facts.segments if segment.unpinned)
+    found = next((each for each in changing if not each.endswith(NOT_THERE)), None)
+    return f"; {safe(found)} may change before it runs" if found else ""
 
 
 def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligation]) -> Decision:

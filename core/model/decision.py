@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any
 
@@ -97,3 +97,9 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
         Layer.TOOL_POLICY, Effect.DENY, "no layer decided, so the answer is no", "nothing-decided"
     )
     return max(decisions, key=lambda decision: decision.effect, default=nothing)
+
+
+def most_telling(decisions: Sequence[Decision], own: Sequence[Decision]) -> Decision:
+    """Return the strictest decision; of a yes, what was said of this very call (`own`) where anything was."""
+    found = strictest(decisions)
+    return strictest(own) if own and found.effect is Effect.ALLOW else found

@@ -25,7 +25,7 @@ def work(tmp_path):
 def facts_of(line: str, work) -> CommandFacts:
     resolver = FilesystemResolver()
     found = inspect(CommandText(line=line), cwd=str(work), path=("/usr/bin", "/bin"), resolver=resolver)
-    return with_scripts(found, resolver)
+    return with_scripts(found, resolver, ("/usr/bin", "/bin"))
 
 
 def offered(line: str, work) -> AlwaysOffer:
