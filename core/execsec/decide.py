@@ -277,17 +277,13 @@ def _allowlist(
 def _listed(
     facts: CommandFacts, policy: ExecPolicy, finding: _Finding, env: Sequence[tuple[str, str]]
 ) -> Decision:
-    reasons = [hazard.reason for hazard in finding.hazards]
-    for each in finding.missing:
-        inline = facts.inline_code and inline_code(each)
-        reasons.append(_why_missed(each, policy, env, inline=inline))
     if finding.hazards:
-        return _missed(policy, joined(reasons) + _may_change(facts), finding.hazards[0].rule, _ONCE)
+        return _missed(policy, _reasons(facts, policy, finding, env), finding.hazards[0].rule, _ONCE)
     if finding.missing:
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
         inline = facts.inline_code and inline_code(finding.missing[0])
         rule = "exec.inline-code" if inline else "exec.allowlist-miss"
-        return _missed(policy, joined(reasons) + _may_change(facts), rule, terms)
+        return _missed(policy, _reasons(facts, policy, finding, env), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -295,6 +291,18 @@ def _listed(
         "exec.allowlist",
         policy.source("security"),
     )
+
+
+def _reasons(
+    facts: CommandFacts, policy: ExecPolicy, finding: _Finding, env: Sequence[tuple[str, str]]
+) -> str:
+    """Say of every part of the line why it needs a person, and what no binding holds."""
+    reasons = [hazard.reason for hazard in finding.hazards]
+    for each in finding.missing:
+        inline = facts.inline_code and inline_code(each)
+        reasons.append(_why_missed(each, policy, env, inline=inline))
+    told = joined(reasons) if len(reasons) > 1 else reasons[0]
+    return told + _may_change(facts)
 
 
 def _may_change(facts: CommandFacts) -> str:
@@ -325,10 +333,13 @@ def _why_missed(segment: Segment, policy: ExecPolicy, env: Sequence[tuple[str, s
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
     if segment.executable is not None and not segment.executable.trusted:
         return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
-    bins = (policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
-    beyond = beyond_input(segment, *bins)
-    filters = f", and runs unlisted only as a filter of its input: {safe(beyond)}" if beyond else ""
-    return f"`{path}` with these arguments is on no allowlist{filters}"
+    listed = path.rpartition("/")[2] in policy.safe_bins
+    return f"`{path}` with these arguments is on no allowlist{_no_filter(segment, policy) if listed else ''}"
+
+
+def _no_filter(segment: Segment, policy: ExecPolicy) -> str:
+    beyond = beyond_input(segment, policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
+    return f", and runs unlisted only as a filter of its input: {safe(beyond)}" if beyond else ""
 
 
 def _why_inline(segment: Segment) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 MOST_REASONS: Final = 3
-_OF_SOMETHING: Final = re.compile(r"(`[^`]*`) (.*)", re.DOTALL)
 
 
 def joined(reasons: Iterable[str]) -> str:
@@ -21,9 +19,8 @@ def joined(reasons: Iterable[str]) -> str:
 def _grouped(reasons: Iterable[str]) -> Iterator[str]:
     same: dict[str, list[str]] = {}
     for reason in reasons:
-        found = _OF_SOMETHING.fullmatch(reason)
-        subject, what = found.groups() if found else ("", reason)
-        same.setdefault(what, []).append(subject)
+        subject, quoted, what = reason.partition("` ") if reason[:1] == "`" else ("", "", "")
+        same.setdefault(what or reason, []).append(subject + quoted if what else "")
     for what, (first, *others) in same.items():
-        also = f" (so too {' and '.join(others)})" if others else ""
-        yield f"{first} {what}{also}".lstrip()
+        also = f" (so too {' and '.join(map(str.rstrip, others))})" if others else ""
+        yield f"{first}{what}{also}"
