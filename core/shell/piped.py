@@ -21,12 +21,13 @@ _IN_WORDS: Final[dict[str, re.Pattern[str]]] = {
     "php": re.compile("-r"),
 }
 # Or writes: `print > $1` to a file that the data names.
-_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)|printf?\b.*>", re.DOTALL)
+_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)")
+_AWK_PRINTS: Final = re.compile(r"printf?\b")
 _AWK_OPTION: Final = re.compile(r"-F.+|-v[A-Za-z_]\w*=.*", re.ASCII | re.DOTALL)
 _AWK_VALUED: Final = ("-F", "-v")
 _SED_FLAGS: Final = re.compile(r"-[nErsuz]+|-[nErsuz]*i(?:\.\w+)?|--in-place", re.ASCII)
 # In brackets sed takes what would end the pattern for a letter: `s/[/]/;s/e` runs what it reads.
-_IN_PATTERN: Final = r"(?:[^{d}\\\n\[]|\\[^\n]|\[\^?(?:\[:[a-z]+:\]|[^{d}\\\n\[\]])+\])*"
+_IN_PATTERN: Final = r"(?:[^{d}\\\n\[]|\\[^\n]|\[(?!\^\])(?:\[:[a-z]+:\]|[^{d}\\\n\[\]])+\])*"
 _IN_TEXT: Final = r"(?:[^{d}\\\n]|\\[^\n])*"
 _ADDRESS: Final = rf"(?:[0-9]+|\$|/{_IN_PATTERN.replace('{d}', '/')}/)"
 _SUBSTITUTION: Final = "|".join(
@@ -82,7 +83,12 @@ def _is_awk_filter(arguments: tuple[str, ...]) -> bool:
         elif not _AWK_OPTION.fullmatch(valued):
             return False
     options_behind = any(argument[:1] == "-" and argument != "-" for argument in rest[1:])
-    return bool(rest) and not _AWK_RUNS.search(rest[0]) and not options_behind
+    return bool(rest) and not options_behind and not _runs_or_writes(rest[0])
+
+
+def _runs_or_writes(program: str) -> bool:
+    prints = _AWK_PRINTS.search(program)
+    return _AWK_RUNS.search(program) is not None or (prints is not None and ">" in program[prints.end() :])
 
 
 def _is_sed_filter(arguments: tuple[str, ...]) -> bool:

@@ -55,6 +55,7 @@ PROGRAMS = [
     "sed -i s/1/2/e x.py", "sed 1e x.py", "sed s/1/2/w1 x.py", "sed -n '1w out' x.py", "sed -f x.py x.py",
     "sed --expression=e x.py", "sed -e p -e e x.py", "sed -i 's/[/]/;s/e;/x/p' x.py", "sed -s -- e x.py",
     "sed '/[/]/;s/e;/p/' x.py", "sed 's/[[/]]/;s/e;/x/p' x.py", "sed 's/[]/]/;s/e;/x/p' x.py",
+    "sed 's/[^]/]/;s/e;/x/p' x.py", "sed 's/[^]a/]/;s/e;/x/p' x.py",
     "awk -f x.py", "awk '{system($0)}' x.py", "awk '{print | $0}' x.py", "awk '{print \"a;b\" > $1}' x.py",
     "awk -i x.py 1", "awk 1 x.py -f x.py",
 ]  # fmt: skip

@@ -33,6 +33,11 @@ HOSTILE = {
     "paths over and over": "rg $X " + "/a/../b=c:d@e,f " * 3000,
     "globs over and over": "rg " + "/*/?/[a]/{b} " * 3000,
     "letters beyond ASCII, and a control character": "é" * 60_000 + "\x01",
+    "awk that prints over and over": "rg $X | awk '" + "print " * 10_000 + "'",
+    "awk with pipes over and over": "rg $X | awk '" + "||" * 30_000 + "'",
+    "sed with brackets over and over": "rg $X | sed 's/" + "[^a]" * 15_000 + "'",
+    "sed with classes over and over": "rg $X | sed 's/" + "[[:a:]" * 10_000 + "'",
+    "sed with commands over and over": "rg $X | sed '" + "1,2p;" * 12_000 + "x'",
     "lone surrogates": "rg " + "\ud800" * 30_000,
     "NULs": "rg " + "\0" * 30_000,
 }
