@@ -297,12 +297,13 @@ def _reasons(
     facts: CommandFacts, policy: ExecPolicy, finding: _Finding, env: Sequence[tuple[str, str]]
 ) -> str:
     """Say of every part of the line why it needs a person, and what no binding holds."""
+    if not finding.hazards and len(finding.missing) == 1 and not facts.inline_code:
+        return _why_missed(finding.missing[0], policy, env, inline=False) + _may_change(facts)
     reasons = [hazard.reason for hazard in finding.hazards]
     for each in finding.missing:
         inline = facts.inline_code and inline_code(each)
         reasons.append(_why_missed(each, policy, env, inline=inline))
-    told = joined(reasons) if len(reasons) > 1 else reasons[0]
-    return told + _may_change(facts)
+    return joined(reasons) + _may_change(facts)
 
 
 def _may_change(facts: CommandFacts) -> str:
@@ -319,10 +320,9 @@ def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligat
 
 
 def _why_missed(segment: Segment, policy: ExecPolicy, env: Sequence[tuple[str, str]], *, inline: bool) -> str:
-    name = safe(segment.words[0].value)
-    path = safe(segment.executable.path) if segment.executable else name
     if inline:
-        return f"`{name}` {_why_inline(segment)}"
+        return f"`{safe(segment.words[0].value)}` {_why_inline(segment)}"
+    path = safe(segment.executable.path if segment.executable else segment.words[0].value)
     if given := variables(segment, env):
         return (
             f"`{path}` could take from {safe(given[0][0])} what it runs, so no entry without that admits it"
@@ -333,8 +333,8 @@ def _why_missed(segment: Segment, policy: ExecPolicy, env: Sequence[tuple[str, s
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
     if segment.executable is not None and not segment.executable.trusted:
         return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
-    listed = path.rpartition("/")[2] in policy.safe_bins
-    return f"`{path}` with these arguments is on no allowlist{_no_filter(segment, policy) if listed else ''}"
+    missed = f"`{path}` with these arguments is on no allowlist"
+    return missed + _no_filter(segment, policy) if path.endswith(policy.safe_bins) else missed
 
 
 def _no_filter(segment: Segment, policy: ExecPolicy) -> str:
