@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import re2
 
+from core.execsec.path_pieces import path_pieces
 from core.execsec.policy import DenyPattern, ExecPolicy
 from core.model.command import CommandFacts, Executable, Segment
 from core.model.decision import Decision, Effect, Layer
@@ -35,10 +36,9 @@ _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
 _HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
 _CACHE: Final = 1024
-_SEPARATOR: Final = re.compile(r"[=:@,]")
 _GLOB_SIGN: Final = re.compile(r"[*?\[{]")
 # Such a piece may be in what is searched: behind a separator, in a short option, or anywhere for `..`.
-_LEADS_AWAY: Final = re.compile(r"(?:^|[=:@,])[/~$]|^-.*/|\.\.", re.MULTILINE)
+_LEADS_AWAY: Final = re.compile(r"(?:^|[=:@,])(?:-[A-Za-z0-9#]*)?[/~$]|^-.*/|\.\.", re.MULTILINE)
 _BLANK: Final = re.compile(r"\s")
 _LONGEST_GLOB: Final = 255
 # Begins a path that is not simply below where the command runs, or may climb out of there.
@@ -121,7 +121,7 @@ def _reached(
 
 def _led(texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool) -> tuple[set[str], set[str]]:
     """Give where the words lead, as absolute paths, and those of them that are globs."""
-    pieces = set(chain.from_iterable(map(_pieces, texts)))
+    pieces = set(chain.from_iterable(map(path_pieces, texts)))
     places: set[str] = set()
     globs: set[str] = set()
     for piece in pieces:
@@ -137,14 +137,6 @@ def _led(texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool) ->
 def _may_hold(directory: str, protected: tuple[str, ...]) -> bool:
     """Tell whether something protected may lie below a directory; one with signs of globs may mislead."""
     return _GLOB_SIGN.search(directory) is not None or any(_is_below(path, directory) for path in protected)
-
-
-def _pieces(text: str) -> Sequence[str]:
-    """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or a short option."""
-    pieces = [text, *_SEPARATOR.split(text)[1:]]
-    if text[:1] == "-" and "/" in text:
-        pieces.append(text[text.index("/") :])
-    return pieces
 
 
 def _absolute(piece: str, cwd: str | None, home: str) -> str | None:

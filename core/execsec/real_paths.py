@@ -9,12 +9,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from core.execsec.path_pieces import path_pieces
 from core.execsec.policy import ExecPolicy
 from core.model.command import CommandFacts, Placement, Segment
 from core.ports import Resolver
 
 MAX_PATHS: Final = 4096
-_SEPARATOR: Final = re.compile(r"[=:@,]")
 # Below /proc and /dev, what leads to no other file than one the command has open, or to none at all.
 _ORDINARY: Final = re.compile(
     r"/dev/(?:stdin|stdout|stderr|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+"
@@ -68,17 +68,8 @@ class _Looking:
 
 def _paths(segment: Segment) -> Iterator[str]:
     texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
-    for piece in dict.fromkeys(piece for text in texts for piece in _pieces(text) if piece):
+    for piece in dict.fromkeys(piece for text in texts for piece in path_pieces(text) if piece):
         if piece.startswith("/"):
             yield piece
         else:
             yield from (posixpath.join(place, piece) for place in segment.places)
-
-
-def _pieces(text: str) -> Iterator[str]:
-    """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or in a short option."""
-    yield text
-    yield from _SEPARATOR.split(text)
-    if text[:1] == "-" and text[:2] != "--":
-        yield text[len("-o") :]
-        yield text[text.find("/") :] if "/" in text else ""
