@@ -38,7 +38,7 @@ _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
 _CACHE: Final = 1024
 _GLOB_SIGN: Final = re.compile(r"[*?\[{]")
 # Such a piece may be in what is searched: behind a separator, in a short option, or anywhere for `..`.
-_LEADS_AWAY: Final = re.compile(r"(?:^|[=:@,])(?:-[A-Za-z0-9#]*)?[/~$]|^-.*/|\.\.", re.MULTILINE)
+_LEADS_AWAY: Final = re.compile(r"^(?:[/~$]|-.*/)|[=:@,](?:[/~$]|-[A-Za-z0-9#]*[/~$])|\.\.", re.MULTILINE)
 _BLANK: Final = re.compile(r"\s")
 _LONGEST_GLOB: Final = 255
 # Begins a path that is not simply below where the command runs, or may climb out of there.
