@@ -8,6 +8,7 @@ from typing import Final
 
 _SEPARATOR: Final = re.compile(r"[=:@,]")
 _CLUSTER: Final = re.compile(r"-[A-Za-z0-9#]+")
+_HOME: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _LONGEST_NAME: Final = 255  # bytes; of a longer run the path begins in the last so many
 
 
@@ -18,6 +19,11 @@ def path_pieces(text: str) -> Sequence[str]:
     if "-" in text:
         pieces += [behind for part in dict.fromkeys(pieces) for behind in _behind_options(part)]
     return pieces
+
+
+def at_home(piece: str, home: str) -> str:
+    """Put the home in the place of `~` and `$HOME` at the beginning, as a shell would."""
+    return _HOME.sub(lambda _: home, piece) if home and piece[:1] in {"~", "$"} else piece
 
 
 def _behind_options(part: str) -> Iterator[str]:
