@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from core.display import safe
+from core.execsec.made_links import before_or_beside
 from core.model.command import CommandFacts, Exposure, Segment
 from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import harmless
@@ -109,9 +110,7 @@ def _named_before(segment: Segment, facts: CommandFacts) -> str | None:
 
 def _behind_writers(segment: Segment, facts: CommandFacts) -> bool:
     """Tell whether something that is not known to only read runs before it, or at the same time."""
-    at = next(index for index, each in enumerate(facts.segments) if each is segment)
-    beside = facts.segments if segment.operator in {"|", "&"} else facts.segments[:at]
-    return any(each is not segment and not _only_reads(each) for each in beside)
+    return any(not _only_reads(each) for each in before_or_beside(segment, facts))
 
 
 def _only_reads(segment: Segment) -> bool:

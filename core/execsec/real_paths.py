@@ -10,11 +10,14 @@ from typing import Final
 from msgspec.structs import replace
 
 from core.execsec.deny_rules import GLOB_SIGN, glob_reaches
+from core.execsec.made_links import may_be_made
 from core.execsec.path_pieces import at_home, path_pieces
 from core.execsec.policy import ExecPolicy
 from core.model.command import CommandFacts, Exposure, Placement, Segment
 from core.ports import Resolver
-from core.shell.reach import descends, looks_around
+from core.shell.names import names
+from core.shell.programs import RUNS_ANYTHING
+from core.shell.reach import descends, looks_around, opens_nothing
 
 MAX_PATHS: Final = 4096
 # Below /proc and /dev, what leads to no other file than one the command has open, or to none at all.
@@ -37,7 +40,7 @@ def with_own_state(
         return facts
     own = {path: resolver.followed(path) or path for path in protected}
     looking = _Looking(resolver, own, policy.home)
-    return replace(facts, segments=tuple(map(looking.seen, facts.segments)))
+    return replace(facts, segments=tuple(looking.seen(segment, facts) for segment in facts.segments))
 
 
 class _Looking:
@@ -49,11 +52,12 @@ class _Looking:
         self._home = home
         self._above = frozenset(above for place in (*own, *own.values()) for above in _directories(place))
         self._followed: dict[str, str | None] = {}
+        self._kinds: dict[str, str | None] = {}
 
-    def seen(self, segment: Segment) -> Segment:
+    def seen(self, segment: Segment, facts: CommandFacts) -> Segment:
         """Add the protected path that a word leads to, else how it may be come upon otherwise."""
         leads_to = self._reached(segment)
-        exposes = None if leads_to else self._exposed(segment)
+        exposes = None if leads_to else self._exposed(segment, facts)
         return replace(segment, leads_to=leads_to, exposes=exposes)
 
     def _reached(self, segment: Segment) -> str | None:
@@ -70,16 +74,45 @@ class _Looking:
                     return own
         return None
 
-    def _exposed(self, segment: Segment) -> tuple[Exposure, str] | None:
+    def _exposed(self, segment: Segment, facts: CommandFacts) -> tuple[Exposure, str] | None:
         if descends(segment):
             named = next((word for word in segment.argv[1:] if self._names_above(word, segment)), None)
             if named is not None:
                 return Exposure.NAMES_ABOVE, named
+        linked = self._linked(segment, facts)
+        if linked is not None:
+            return Exposure.LINK, linked
         if looks_around(segment):
             above = next(filter(self._is_above, segment.places), None)
             if above is not None:
                 return Exposure.RUNS_ABOVE, above
         return None
+
+    def _linked(self, segment: Segment, facts: CommandFacts) -> str | None:
+        """Find a word that names what a command before it could make a link."""
+        made = None if opens_nothing(segment) else may_be_made(segment, facts)
+        if made is None:
+            return None
+        anything = made.anywhere and names(segment).isdisjoint(RUNS_ANYTHING)
+        for word in segment.argv[1:]:
+            for piece in filter(None, path_pieces(word)):
+                option = word[:1] == "-" and not word.endswith(f"={piece}")
+                if made.names.intersection(piece.split("/")) or (made.over_all and not option):
+                    return word
+                path = "/" in piece and not (option and piece is word)
+                if (path or (anything and not option)) and self._missing(piece, segment):
+                    return word
+        return None
+
+    def _missing(self, piece: str, segment: Segment) -> bool:
+        return any(self._kind(path) in {None, "missing"} for path in self._paths((piece,), segment))
+
+    def _kind(self, path: str) -> str | None:
+        """Tell what is there now; None where that cannot be told, and for one too many."""
+        if path not in self._kinds and len(self._kinds) < MAX_PATHS:
+            found = self._resolver.real_path(path)
+            self._kinds[path] = None if found is None else found.kind
+        return self._kinds.get(path)
 
     def _names_above(self, word: str, segment: Segment) -> bool:
         return any(map(self._is_above, self._paths((word,), segment)))

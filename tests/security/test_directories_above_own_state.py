@@ -63,22 +63,26 @@ NAMES_ABOVE = [
     "mv ../../h ../../h2; cat ../../h2/.sayso/token", "rm -rf ..", "chmod -R 777 ..", "cp -r .. ../../h3",
     "grep -r . ..", "grep -ir . ..", "grep --recursive . ..", "grep -drecurse x ..", "ls -R ..",
     "ls -laR ../", "ls --recursive ..", "rg -uu token ..", "find .. -name x", "du -a ..", "diff -r .. sub",
-    "rm -rf /", "rg x /", "find //", "rm -rf up", "rg x up/", "cp -rt.. sub", "cp -r --target-directory=.. x",
-    "ln -s .. up2", "mv x ..", "rm -rf sub/../..", "sh -c 'rm -rf ..'", "nice rm -rf ..", "grep -r x /proc",
-    "grep -r x /proc/1", "rg x /proc/self", "rg x /proc/1/task", "cd sub; rm -rf ../..",
+    "rm -rf /", "rg x /", "find //", "rm -rf up", "rg x up/", "cp -rt.. sub",
+    "cp -r --target-directory=.. x", "ln -s .. up2", "mv x ..", "rm -rf sub/../..", "sh -c 'rm -rf ..'",
+    "nice rm -rf ..", "grep -r x /proc", "grep -r x /proc/1", "rg x /proc/self", "rg x /proc/1/task",
+    "cd sub; rm -rf ../..",
 ]  # fmt: skip
-RUNS_ABOVE = ["rg x", "rg --hidden x src", "find -name x", "du -a", "grep -r x", "ls -R", "git status"]
+RUNS_ABOVE = [
+    "rg x", "rg --hidden x src", "find -name x", "du -a", "grep -r x", "ls -R", "git status",
+]  # fmt: skip
 UNDISTURBED_BELOW = [
-    "rm -rf sub", "rm -rf ../ws", "chmod -R 777 .", "cp -r sub sub2", "grep -r . .", "grep -r . ../ws", "ls ..",
-    "ls -la ..", "stat ..", "readlink -f ..", "realpath ..", "mkdir -p ../x", "touch ..", "cat ..", "cat notes",
-    "head -n1 ..", "cut -d/ -f1 notes", "tr / _", "sort -t/ -k1 notes", "echo ..", "test -d ..", "cd .. && pwd",
-    "rg -uu token", "rg -uu token beside", "find . -name x", "du -a", "git status", "grep x ..",
-    "rg x ../wsx", "rg a..b notes", "rg x ../.saysox", "rm -rf /srv", "rg x /proc/mounts", "grep x / notes", "jq . notes",
-    "ls --reverse sub",
+    "rm -rf sub", "rm -rf ../ws", "chmod -R 777 .", "cp -r sub sub2", "grep -r . .", "grep -r . ../ws",
+    "ls ..", "ls -la ..", "stat ..", "readlink -f ..", "realpath ..", "mkdir -p ../x", "touch ..", "cat ..",
+    "cat notes", "head -n1 ..", "cut -d/ -f1 notes", "tr / _", "sort -t/ -k1 notes", "echo ..",
+    "test -d ..", "cd .. && pwd", "rg -uu token", "rg -uu token beside", "find . -name x", "du -a",
+    "git status", "grep x ..", "rg x ../wsx", "rg a..b notes", "rg x ../.saysox", "rm -rf /srv",
+    "rg x /proc/mounts", "grep x / notes", "jq . notes", "ls --reverse sub",
 ]  # fmt: skip
 UNDISTURBED_ABOVE = [
     "ls", "ls -la", "cat notes", "cp a b", "mv a b", "rm a", "diff a b", "grep x ws/notes", "mkdir x",
-    "ln -s a b", "pwd", "whoami", "echo x", "chmod 600 a", "sort ws/notes", "rm -rf ws", "cd ws && rg x", "head ws/notes",
+    "ln -s a b", "pwd", "whoami", "echo x", "chmod 600 a", "sort ws/notes", "rm -rf ws", "cd ws && rg x",
+    "head ws/notes",
 ]  # fmt: skip
 
 
