@@ -150,10 +150,10 @@ def glob_reaches(pattern: str, path: str) -> bool:
     theirs, ours = pattern.split("/"), path.split("/")
     if len(theirs) < len(ours):
         return False
-    return all(_component_may_be(their, our) for their, our in zip(theirs, ours, strict=False))
+    return all(component_may_be(their, our) for their, our in zip(theirs, ours, strict=False))
 
 
-def _component_may_be(pattern: str, name: str) -> bool:
+def component_may_be(pattern: str, name: str) -> bool:
     """Tell whether a part of a glob may become this name; one that takes long to read may."""
     if "{" in pattern or len(pattern) > _LONGEST_GLOB:
         return True

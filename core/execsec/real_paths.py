@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from core.execsec.deny_rules import GLOB_SIGN, glob_reaches
+from core.execsec.deny_rules import GLOB_SIGN, component_may_be, glob_reaches
 from core.execsec.made_links import may_be_made
 from core.execsec.path_pieces import at_home, path_pieces
 from core.execsec.policy import ExecPolicy
@@ -27,7 +27,11 @@ _ORDINARY: Final = re.compile(
     re.ASCII,
 )
 
-# What holds the memory and the environment of processes, that of the daemon among them.
+# What a process keeps to itself, and the daemon its tokens in.
+_SECRET: Final = ("environ", "mem")
+_OF_PROCESS: Final = len(("", "proc", "PID", "mem"))
+_OF_THREAD: Final = len(("", "proc", "PID", "task", "TID", "mem"))
+# The directories in which that lies.
 _PROCESSES: Final = re.compile(r"/proc(?:/(?:\d+|self|thread-self)(?:/task(?:/\d+)?)?)?", re.ASCII)
 
 
@@ -64,11 +68,16 @@ class _Looking:
         """Give the protected path that a word leads to, or may lead to by a link that cannot be followed."""
         texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
         for path in self._paths(texts, segment):
+            plain = posixpath.normpath(path)
+            if _is_of_a_process(plain):
+                return plain
             if _ORDINARY.fullmatch(path):
                 continue
             real = self._follow(path)
             if real is None:
                 return next(iter(self._own))
+            if _is_of_a_process(real):
+                return real
             for own, place in self._own.items():
                 if real == place or real.startswith(place + "/"):
                     return own
@@ -148,6 +157,16 @@ def _directories(path: str) -> Iterator[str]:
     while path not in {"", "/"}:
         path = posixpath.dirname(path)
         yield path
+
+
+def _is_of_a_process(path: str) -> bool:
+    """Tell whether a path, or glob, is the memory or the environment of a process, the daemon's perhaps."""
+    parts = path.split("/")
+    if len(parts) not in {_OF_PROCESS, _OF_THREAD} or not component_may_be(parts[1], "proc"):
+        return False
+    if len(parts) == _OF_THREAD and not component_may_be(parts[3], "task"):
+        return False
+    return any(component_may_be(parts[-1], name) for name in _SECRET)
 
 
 def _may_become(pattern: str, directory: str) -> bool:
