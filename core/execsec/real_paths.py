@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Final
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from core.shell.programs import RUNS_ANYTHING
 from core.shell.reach import descends, looks_around, opens_nothing
 
 MAX_PATHS: Final = 4096
+MAX_PARTS: Final = 65_536  # of all these paths together
 # Below /proc and /dev, what leads to no other file than one the command has open, or to none at all.
 _ORDINARY: Final = re.compile(
     r"/dev/(?:stdin|stdout|stderr|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+"
@@ -48,7 +49,7 @@ def with_own_state(
 
 
 class _Looking:
-    """Follows the words of one command, each path once and at most MAX_PATHS of them."""
+    """Follows the words of one command, each path once, and no more than MAX_PATHS and MAX_PARTS."""
 
     def __init__(self, resolver: Resolver, own: dict[str, str], home: str) -> None:
         self._resolver = resolver
@@ -57,6 +58,7 @@ class _Looking:
         self._above = frozenset(above for place in (*own, *own.values()) for above in _directories(place))
         self._followed: dict[str, str | None] = {}
         self._kinds: dict[str, str | None] = {}
+        self._parts = 0
 
     def seen(self, segment: Segment, facts: CommandFacts) -> Segment:
         """Add the protected path that a word leads to, else how it may be come upon otherwise."""
@@ -118,7 +120,7 @@ class _Looking:
 
     def _kind(self, path: str) -> str | None:
         """Tell what is there now; None where that cannot be told, and for one too many."""
-        if path not in self._kinds and len(self._kinds) < MAX_PATHS:
+        if path not in self._kinds and self._may_look(path, self._kinds):
             found = self._resolver.real_path(path)
             self._kinds[path] = None if found is None else found.kind
         return self._kinds.get(path)
@@ -138,10 +140,14 @@ class _Looking:
     def _follow(self, path: str) -> str | None:
         """Return where a path leads; None where that cannot be told, and for one too many."""
         if path not in self._followed:
-            if len(self._followed) >= MAX_PATHS:
+            if not self._may_look(path, self._followed):
                 return None
             self._followed[path] = self._resolver.followed(path)
         return self._followed[path]
+
+    def _may_look(self, path: str, looked_at: Sized) -> bool:
+        self._parts += path.count("/")
+        return len(looked_at) < MAX_PATHS and self._parts <= MAX_PARTS
 
     def _paths(self, texts: Iterable[str], segment: Segment) -> Iterator[str]:
         for piece in dict.fromkeys(piece for text in texts for piece in path_pieces(text) if piece):

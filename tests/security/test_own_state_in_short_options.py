@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+import time
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,13 @@ def test_a_long_word_is_taken_apart_in_few_pieces() -> None:
     assert len(path_pieces("-" + "a" * 65_000)) <= 260
     assert path_pieces("a" * 65_000) == ["a" * 65_000]
     assert path_pieces("--output=x/y") == ["--output=x/y", "--output", "x/y"]
+
+
+def test_more_than_can_be_followed_in_time_is_denied(tmp_path: Path) -> None:
+    under = ExecPolicy("main", policy().security, protected_paths=(str(tmp_path / "state"),))
+    for parts, reached in ((10, None), (1800, str(tmp_path / "state"))):
+        line = "rg " + " ".join(f"-{'abcde' * 40}{number:02}/{'a/' * parts}" for number in range(10))
+        began = time.thread_time()
+        facts = with_own_state(look(line, cwd="/srv"), FilesystemResolver(), under, Placement.HOST)
+        assert time.thread_time() - began < 10
+        assert facts.segments[0].leads_to == reached
