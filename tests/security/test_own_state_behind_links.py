@@ -140,15 +140,30 @@ def test_the_policy_decision_point_follows_links_on_the_host(line: str, expected
     assert (decision.rule if decision.effect == Effect.DENY else str(decision.effect)) == expected
 
 
-def test_a_loop_of_links_is_denied_as_one_that_cannot_be_followed(work: Path) -> None:
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        (
+            "loop1",
+            "where {work}/loop1 leads cannot be told by its links, and Sayso's own state may lie there",
+        ),
+        (
+            "/proc/1/environ",
+            "/proc/1/environ is what a process keeps to itself, Sayso's own perhaps, which no",
+        ),
+        (
+            "lnktoken",
+            "the command touches Sayso's own state or configuration ({state}), which no command may",
+        ),
+    ],
+)
+def test_why_the_state_may_be_touched_is_said_as_it_is(word: str, told: str, work: Path) -> None:
     (work / "loop1").symlink_to("loop2")
     (work / "loop2").symlink_to("loop1")
     state = work.parent / "st" / "state"
     policy = effective(Config(), "main", Placement.HOST, home="/root", protected_paths=(str(state),))
-    facts = inspect(CommandText(line="cat loop1"), cwd=str(work), path=("/usr/bin",), resolver=Machine())
+    facts = inspect(CommandText(line=f"cat {word}"), cwd=str(work), path=("/usr/bin",), resolver=Machine())
     facts = with_own_state(facts, Machine(), policy, Placement.HOST)
     decision = decide(facts, policy, (), Placement.HOST, env=(), seen_before=False).decision
     assert (str(decision.effect), decision.rule) == ("deny", "exec.deny-own-state")
-    assert decision.reason == (
-        f"{work}/loop1 leads over links that cannot be followed, so Sayso's own state may lie there"
-    )
+    assert decision.reason.startswith(told.format(work=work, state=state))
