@@ -22,8 +22,10 @@ from core.model.decision import Decision, Effect, Layer, Obligation, strictest
 from core.shell.builtins import harmless
 from core.shell.characters import HARD
 from core.shell.inline_code import inline_code
+from core.shell.names import loads_nothing
 from core.shell.piped import takes_program_from_pipe
 
+_EXACT = "; it may run or load others, so Always would save these arguments alone"
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
 _NEVER_REMEMBER = frozenset((Obligation.NEVER_REMEMBER,))
@@ -298,7 +300,8 @@ def _why_missed(segment: Segment, env: Sequence[tuple[str, str]], *, inline: boo
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
     if segment.executable is not None and not segment.executable.trusted:
         return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
-    return f"`{path}` with these arguments is on no allowlist"
+    exact = "" if loads_nothing(segment) else _EXACT
+    return f"`{path}` with these arguments is on no allowlist{exact}"
 
 
 def _strict_inline(policy: ExecPolicy) -> Decision:

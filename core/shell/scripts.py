@@ -12,13 +12,11 @@ from msgspec.structs import replace
 
 from core.model.command import CommandFacts, FileIdentity, Segment
 from core.ports import Resolver
-from core.shell.names import names
+from core.shell.names import loads_nothing, names
 from core.shell.program_file import PYTHON, may_be_verb, module, operands
-from core.shell.programs import CARRIERS, RUNS_ANYTHING
 from core.shell.word_list import word_list
 
 MAX_FILES: Final = 2048
-_READS_PROGRAMS: Final = RUNS_ANYTHING | CARRIERS
 _JAVASCRIPT: Final = word_list("node nodejs bun deno ts-node tsx")
 # What an interpreter tries behind the name that it is given.
 _TRIED: Final[dict[str, tuple[str, ...]]] = {
@@ -65,11 +63,7 @@ def with_scripts(facts: CommandFacts, resolver: Resolver) -> CommandFacts:
 
 
 def _may_read_programs(segment: Segment) -> bool:
-    if not segment.words or segment.builtin:
-        return False
-    executable = segment.executable
-    changeable = executable is not None and not executable.trusted
-    return changeable or bool(names(segment) & _READS_PROGRAMS)
+    return bool(segment.words) and not segment.builtin and not loads_nothing(segment)
 
 
 class _Looking:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
+from adapters.resolvers.filesystem import FilesystemResolver
 from core.execsec.allowlist import is_exact
 from core.model.allowlist import AllowlistEntry
+from core.model.call import CommandText
 from core.model.command import CommandFacts
+from core.shell.inspect import inspect
 from core.shell.names import variants
 from core.shell.programs import CARRIERS, LOADS_NOTHING, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
+from core.shell.scripts import with_scripts
 from tests.shell_world import World, effect, judge, look
 
 LOADING = [
@@ -164,3 +170,35 @@ def test_variables_that_load_modules_of_pictures_are_asked_about(name: str) -> N
     assert judge(f"{name}=/x/evil ls", "/usr/bin/ls").decision.rule == "exec.environment"
     assert judge("ls", "/usr/bin/ls", env=[(name, "/x")]).decision.rule == "exec.environment"
     assert effect(f"X{name}=/x/evil ls", "/usr/bin/ls") == "allow"
+
+
+def test_what_is_said_of_a_program_that_may_load_others_says_why_always_is_exact() -> None:
+    said = judge("unheard-of x").decision.reason
+    assert "on no allowlist; it may run or load others, so Always would save these arguments alone" in said
+    assert "exactly `unheard-of x` in the sandbox" in judge("unheard-of x").always.words
+    assert judge("rm x").decision.reason == "`/usr/bin/rm` with these arguments is on no allowlist"
+
+
+def test_a_file_given_to_a_program_that_loads_nothing_is_no_program(tmp_path: Path) -> None:
+    (tmp_path / "a.so").write_text("one")
+    resolver = FilesystemResolver()
+    for line, known in (("cat a.so", True), ("nm a.so", False)):
+        found = inspect(CommandText(line=line), cwd=str(tmp_path), path=("/usr/bin",), resolver=resolver)
+        assert bool(with_scripts(found, resolver).segments[0].scripts) is not known
+
+
+@pytest.mark.parametrize(
+    "line", ["cp a b.go && echo b.go", "cp a b.go; printf b.go", "cp a b.go && cat b.go"]
+)
+def test_naming_a_new_file_to_a_program_or_builtin_that_loads_nothing_is_no_danger(line: str) -> None:
+    assert effect(line, "/usr/bin/cp", "/usr/bin/cat", ask="off") == "allow"
+
+
+@pytest.mark.parametrize("line", ["cp a b.go && unheard-of b.go", "cp a b.go | strings b.go"])
+def test_naming_a_new_file_to_a_program_that_may_load_it_is_not_remembered(line: str) -> None:
+    judged = judge(line)
+    assert judged.decision.rule == "exec.changeable"
+    assert judged.always.entries == ()
+    apart = (*judge("unheard-of b.go").always.entries, *judge("strings b.go").always.entries)
+    assert effect("unheard-of b.go; strings b.go", *apart, ask="off") == "allow"
+    assert effect(line, *apart, "/usr/bin/cp", ask="off") == "deny"

@@ -157,7 +157,7 @@ FED = [
     "awk '{print > $1}'", "awk '{printf \"%s\", $2 >> $1}'", "awk '{print $2 >$1}'",
     "sed 's/x/y/e'", "sed -n 1e", "sed -n 1p -f -", "sed e",
     "sed 'w x'", "sed 's/x/y/w x'", "node -e x -i", "git apply", "docker build -", "kubectl apply -f -",
-    "./tool a", "php -r x -a", "ruby -n x.rb", "gdb -x -",
+    "./tool a", "unheard-of x", "strings x", "jps", "php -r x -a", "ruby -n x.rb", "gdb -x -",
 ]  # fmt: skip
 
 
@@ -191,7 +191,7 @@ FILTERS = [
     "awk '{print $1}'", "awk -F: '{print $2}'", "awk -F : -v a=1 '$1 > a'", "awk '/a||b/'",
     "awk '$1 > 2 {print $1}'", "awk '{if ($1>2) print; x=3}'",
     "python3 -c 'import json'", "node -e x", "node -p 1", "perl -ne 'print'", "perl -pe 's/x/y/'", "rg x",
-    "grep x", "wc -l x", "ruby -ne x",
+    "grep x", "wc -l x", "ruby -ne x", "jq .x", "sort -u", "xz -d",
 ]  # fmt: skip
 
 
