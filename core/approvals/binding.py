@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from core.errors import BindingMismatch
-from core.model.command import Executable
+from core.model.command import MISSING, Executable
 from core.model.plan import Binding, BoundCommand, RunOrder, SandboxPlan
 from core.ports import Resolver
 from core.shell.render import SHELL, starts_shell
@@ -58,8 +58,7 @@ def reverify(order: RunOrder, resolver: Resolver) -> None:
     found = tuple(_look_again(executable, resolver) for executable in order.bound.executables)
     run_by = find_shell(order.argv, resolver)
     present = tuple(executable for executable in found if executable is not None)
-    read = ((path, resolver.file(path)) for path, _ in order.bound.scripts)
-    scripts = tuple((path, identity) for path, identity in read if identity)
+    scripts = tuple((path, resolver.file(path) or MISSING) for path, _ in order.bound.scripts)
     again = replace(order.bound, executables=present, scripts=scripts, run_by=run_by)
     changed = order.expected.changed(bind(again))
     if changed:

@@ -21,9 +21,11 @@ from core.model.command import CommandFacts, Placement, Segment
 from core.model.decision import Decision, Effect, Layer, Obligation, strictest
 from core.shell.builtins import harmless
 from core.shell.characters import HARD
+from core.shell.environment import searches_elsewhere
 from core.shell.inline_code import inline_code
 from core.shell.names import loads_nothing
 from core.shell.piped import takes_program_from_pipe
+from core.shell.scripts import NOT_THERE
 
 _EXACT = "; it may run or load others, so Always would save these arguments alone"
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
@@ -79,7 +81,7 @@ def decide(
             always=AlwaysOffer(why="what cannot be analysed is never remembered"),
         )
     finding = _find(facts, policy, learned, placement, env)
-    missing_program = _not_found(facts)
+    missing_program = _not_found(facts, env)
     if missing_program is not None:
         return ExecJudgement((missing_program,), finding.satisfied_by, AlwaysOffer(why="it is denied"))
     if policy.security is ExecSecurity.FULL:
@@ -116,7 +118,7 @@ def fallback_allows(
         and facts.analysable
         and not facts.inline_code
     )
-    if not open_to_it or denied(facts, policy) is not None or _not_found(facts) is not None:
+    if not open_to_it or denied(facts, policy) is not None or _not_found(facts, env) is not None:
         return False
     finding = _find(facts, policy, learned, placement, env)
     return not finding.hazards and not finding.missing
@@ -195,11 +197,17 @@ def _satisfied_by(
     return "skill" if is_skill_bin(segment, policy.skill_bins, policy.trusted_dirs) else None
 
 
-def _not_found(facts: CommandFacts) -> Decision | None:
-    """Deny for a program that is not there, unless a table asks about it first."""
-    for segment in facts.segments:
-        if _unresolved(segment) and not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
-            name = safe(segment.words[0].value)
+def _not_found(facts: CommandFacts, env: Sequence[tuple[str, str]]) -> Decision | None:
+    """Deny for a program that is not there, unless a table asks about it first.
+
+    Nobody is asked about a name that would be looked for elsewhere than where we looked.
+    """
+    for segment in filter(_unresolved, facts.segments):
+        name = safe(segment.words[0].value)
+        if searches_elsewhere(segment, env):
+            reason = f"`{name}` is not on our PATH, and no other PATH is searched; name it by its whole path"
+            return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
+        if not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
             reason = f"`{name}` is not a program on the PATH, or not one that may be run"
             return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
     return None
@@ -228,6 +236,7 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
         decisions.append(_always(policy))
     elif policy.ask is AskMode.ON_MISS and (hazard is not None or not seen_before):
         reason = hazard.reason if hazard else "this exact command was not approved before"
+        reason += _may_change(facts)
         rule = hazard.rule if hazard else "exec.ask-on-miss"
         terms = _ONCE if hazard else _NO_FALLBACK if facts.inline_code else _PLAIN
         decisions.append(Decision(Layer.APPROVALS, Effect.ASK, reason, rule, policy.source("ask"), terms))
@@ -263,13 +272,13 @@ def _listed(
 ) -> Decision:
     if finding.hazards:
         hazard = finding.hazards[0]
-        return _missed(policy, hazard.reason, hazard.rule, _ONCE)
+        return _missed(policy, hazard.reason + _may_change(facts), hazard.rule, _ONCE)
     if finding.missing:
         segment = finding.missing[0]
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
         inline = facts.inline_code and inline_code(segment)
         rule = "exec.inline-code" if inline else "exec.allowlist-miss"
-        return _missed(policy, _why_missed(segment, env, inline=inline), rule, terms)
+        return _missed(policy, _why_missed(segment, env, inline=inline) + _may_change(facts), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -277,6 +286,13 @@ def _listed(
         "exec.allowlist",
         policy.source("security"),
     )
+
+
+def _may_change(facts: CommandFacts) -> str:
+    """Say what no binding holds, so that a yes is given knowing it."""
+    changing = (segment.unpinned for segment in facts.segments if segment.unpinned)
+    found = next((each for each in changing if not each.endswith(NOT_THERE)), None)
+    return f"; {safe(found)} may change before it runs" if found else ""
 
 
 def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligation]) -> Decision:

@@ -12,6 +12,7 @@ from core.display import safe
 from core.model.command import CommandFacts, Segment
 from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import harmless
+from core.shell.carrying import carrying_option
 from core.shell.environment import dangerous, plain, substitutes
 from core.shell.names import loads_nothing, names
 from core.shell.program_file import module
@@ -168,8 +169,8 @@ def _program(segment: Segment) -> Iterator[Hazard]:
         yield Hazard("exec.package-runner", f"`{name}` may download what it runs")
     elif verb := _fetching_verb(segment, found):
         yield Hazard("exec.package-runner", f"`{name} {safe(verb)}` may download what it runs")
-    else:
-        yield from _carrying_options(segment, found, name)
+    elif option := carrying_option(segment, found):
+        yield Hazard("exec.carrier", f"`{name} {safe(option)}` runs or reads more than is shown")
 
 
 def _fetching_verb(segment: Segment, found: frozenset[str]) -> str | None:
@@ -183,25 +184,6 @@ def _fetching_verb(segment: Segment, found: frozenset[str]) -> str | None:
 
 def _means(word: str, verbs: frozenset[str]) -> bool:
     return word in verbs or (len(word) > 1 and any(verb.startswith(word) for verb in verbs))
-
-
-def _carrying_options(segment: Segment, found: frozenset[str], name: str) -> Iterator[Hazard]:
-    listed = _NOTHING.union(*[CARRYING_OPTIONS[each] for each in found if each in CARRYING_OPTIONS])
-    options = (argument for argument in segment.argv[1:] if argument[:1] == "-") if listed else ()
-    for argument in options:
-        if any(_is_option(argument, option) for option in listed):
-            yield Hazard("exec.carrier", f"`{name} {safe(argument)}` runs or reads more than is shown")
-            return
-
-
-def _is_option(argument: str, option: str) -> bool:
-    """Tell whether an argument is this option: as it is, abbreviated, with a value, or in a cluster."""
-    if not option.startswith("--"):
-        single_letter = len(option) == len("-x")
-        joined = single_letter and argument[:1] == "-" and argument[:2] != "--" and option[1] in argument[1:]
-        return argument == option or joined
-    given = argument.partition("=")[0]
-    return option.startswith(given) and len(given) > len("--")
 
 
 def _variable(name: str, value: str, who: str) -> Hazard:

@@ -71,6 +71,7 @@ class FileIdentity(Struct, frozen=True):
 
 
 NOT_LOOKED_AT: Final = FileIdentity(0, 0, 0, 0, 0, UNHASHED)
+MISSING: Final = FileIdentity(0, 0, 0, 0, 0)
 
 
 class Executable(Struct, frozen=True):
@@ -117,8 +118,9 @@ class Segment(Struct, frozen=True):
     `operator` joins it to the next one (`|`, `&&`, `||`, `;`, `&`, or empty at the end). `cwd` is None
     where a `cd` before it could not be followed; `elsewhere` are the other directories it may run in, should
     a `cd` before it fail. `wrappers` are what was looked through, outermost first.
-    `scripts` are the files that a program which runs anything is given, by path. `piped` is whether its
-    input comes from a pipe or with the request. `unpinned` names what runs, and what no pin could hold.
+    `scripts` are the files that a program which runs anything is given, by path, and MISSING for what it
+    would run and is not there. `piped` is whether its input comes from a pipe or with the request.
+    `unpinned` names what runs, and what no pin could hold.
     `leads_to` is the part of Sayso's own state that a word leads to by links, looked at on the host alone.
     `assigned_before` is what commands before it in the same shell set, and a shell may have exported.
     """

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
+from core.model.command import Segment
 from core.shell.word_list import word_list
 
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -67,6 +69,17 @@ _SUFFIXES: Final = (
 # What cannot be taken for an expression: bash evaluates what some variables are set to, subscripts too.
 _PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9_./:@%+,= -]*")
 _SUBSTITUTES: Final = re.compile(r"[$`]")
+
+
+def searches_elsewhere(segment: Segment, env: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether the name of a program would be looked for on another PATH than ours."""
+    if "/" in segment.words[0].value:
+        return False
+    own = (*segment.assignments, *segment.assigned_before)
+    cleared = any(
+        word.value[:1] == "-" for each in segment.wrappers if each.name == "env" for word in each.words
+    )
+    return cleared or "PATH" in {name for name, _ in (*env, *own)}
 
 
 def plain(value: str) -> bool:

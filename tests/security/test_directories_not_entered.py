@@ -33,7 +33,7 @@ class Places:
         asked = CommandText(line=line.format(good=self.good, bad=self.bad))
         path = ("/usr/bin", "/bin")
         found = inspect(asked, cwd=str(cwd or self.bad), path=path, resolver=resolver)
-        return with_scripts(found, resolver)
+        return with_scripts(found, resolver, path)
 
     def effect(self, line: str) -> str:
         return effect(self.facts(line), *self.learned, "/usr/bin/rg", ask="off")

@@ -26,7 +26,7 @@ class Machine(FilesystemResolver):
 def facts(line: str, cwd: Path) -> CommandFacts:
     limited = Machine().for_one_command()
     found = inspect(CommandText(line=line), cwd=str(cwd), path=("/usr/bin",), resolver=limited)
-    return with_scripts(found, limited)
+    return with_scripts(found, limited, ("/usr/bin",))
 
 
 MISSING = [

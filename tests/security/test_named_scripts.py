@@ -28,7 +28,7 @@ class Machine(FilesystemResolver):
 def facts(line: str, cwd: Path, resolver: FilesystemResolver | None = None) -> CommandFacts:
     limited = (resolver or Machine()).for_one_command()
     found = inspect(CommandText(line=line), cwd=str(cwd), path=("/usr/bin",), resolver=limited)
-    return with_scripts(found, limited)
+    return with_scripts(found, limited, ("/usr/bin",))
 
 
 FOUND = [

@@ -184,7 +184,7 @@ def test_a_file_given_to_a_program_that_loads_nothing_is_no_program(tmp_path: Pa
     resolver = FilesystemResolver()
     for line, known in (("cat a.so", True), ("nm a.so", False)):
         found = inspect(CommandText(line=line), cwd=str(tmp_path), path=("/usr/bin",), resolver=resolver)
-        assert bool(with_scripts(found, resolver).segments[0].scripts) is not known
+        assert bool(with_scripts(found, resolver, ("/usr/bin",)).segments[0].scripts) is not known
 
 
 @pytest.mark.parametrize(
