@@ -29,16 +29,21 @@ def variables(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
 
     Which variables those are nobody can list but of programs that surely run and load nothing else.
     """
-    if not (env or segment.assignments or segment.assigned_before or segment.wrappers):
+    is_set = env or segment.assignments or segment.assigned_before
+    if not is_set and not segment.wrappers:
         return ()
     if segment.executable is None or loads_nothing(segment):
         return ()
+    return (*(_set(segment, env) if is_set else ()), *_order(segment))
+
+
+def _set(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
     own = ((name, value.value) for name, value in segment.assignments)
     every = tuple(each for each in (*sorted(env), *own) if not _only_looks(*each))
-    if segment.assigned_before:
-        before = ((name, value.value) for name, value in segment.assigned_before)
-        every += tuple((f"{name} {_BEFORE}", value) for name, value in before if not _only_looks(name, value))
-    return (*every, *_order(segment)) if segment.wrappers else every
+    before = ((name, value.value) for name, value in segment.assigned_before)
+    return every + tuple(
+        (f"{name} {_BEFORE}", value) for name, value in before if not _only_looks(name, value)
+    )
 
 
 def _order(segment: Segment) -> Variables:
@@ -46,13 +51,13 @@ def _order(segment: Segment) -> Variables:
 
     It does not once `env` takes some away, nor where a shell inside sets what another command is given.
     """
-    through = [each for each in segment.wrappers if each.name == "env" or each.name.endswith(" -c")]
-    given = [[word.value for word in each.words[1:]] for each in through if each.name == "env"]
-    by_env = len(given) > 1 or any(word.startswith("-") for words in given for word in words)
-    if not by_env and not (through and segment.assignments and segment.assigned_before):
+    given = [each.words[1:] for each in segment.wrappers if each.name == "env"]
+    by_env = len(given) > 1 or any(word.value.startswith("-") for words in given for word in words)
+    if not by_env and not (segment.assignments and segment.assigned_before):
         return ()
+    through = [each for each in segment.wrappers if each.name == "env" or each.name.endswith(" -c")]
     steps = json.dumps([_step(each) for each in through])
-    return ((_LEFT_BY_ENV if by_env else _ORDER, steps),)
+    return ((_LEFT_BY_ENV if by_env else _ORDER, steps),) if through else ()
 
 
 def _step(wrapping: Wrapping) -> list[object]:
