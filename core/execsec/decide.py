@@ -10,7 +10,14 @@ from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
 from core.execsec.allowlist import Circumstances, admitting, runs_anything
 from core.execsec.deny_rules import denied
-from core.execsec.hazards import Hazard, changeable, changeable_script, environment_hazards, hazards
+from core.execsec.hazards import (
+    Hazard,
+    changeable,
+    changeable_script,
+    environment_hazards,
+    hazards,
+    near_own_state,
+)
 from core.execsec.learn import offer
 from core.execsec.pins import variables
 from core.execsec.policy import ExecPolicy
@@ -173,7 +180,7 @@ def _find(
 def _risks(
     segment: Segment, facts: CommandFacts, entries: Sequence[AllowlistEntry], around: Circumstances
 ) -> tuple[Hazard, ...]:
-    found = (*hazards(segment), *changeable(segment, facts))
+    found = (*hazards(segment), *near_own_state(segment), *changeable(segment, facts))
     exposed = changeable_script(segment, facts)
     if not exposed or admitting(segment, (each for each in entries if not each.learned), around):
         return found
@@ -245,10 +252,10 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
 
 
 def _asks_even_under_full(facts: CommandFacts, finding: _Finding) -> Hazard | None:
-    """Return a change of privilege, or why it is not known which file would run."""
-    privilege = next((hazard for hazard in finding.hazards if hazard.privilege), None)
+    """Return a change of privilege, a reach at our state, or why it is not known which file would run."""
+    always = next((hazard for hazard in finding.hazards if hazard.even_under_full), None)
     unresolved = (hazard for each in facts.segments if _unresolved(each) for hazard in hazards(each))
-    return privilege or next(unresolved, None)
+    return always or next(unresolved, None)
 
 
 def _allowlist(

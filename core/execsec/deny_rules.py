@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import re2
 
+from core.execsec.path_pieces import at_home, path_pieces
 from core.execsec.policy import DenyPattern, ExecPolicy
 from core.model.command import CommandFacts, Executable, Segment
 from core.model.decision import Decision, Effect, Layer
@@ -32,13 +33,11 @@ _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending hi
 _VERB_IN_TEXT: Final = re2.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
 _ALL_VERBS: Final = OPERATOR_VERBS | _AGENT_VERBS
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
-_HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
 _CACHE: Final = 1024
-_SEPARATOR: Final = re.compile(r"[=:@,]")
-_GLOB_SIGN: Final = re.compile(r"[*?\[{]")
+GLOB_SIGN: Final = re.compile(r"[*?\[{]")
 # Such a piece may be in what is searched: behind a separator, in a short option, or anywhere for `..`.
-_LEADS_AWAY: Final = re.compile(r"(?:^|[=:@,])[/~$]|^-.*/|\.\.", re.MULTILINE)
+_LEADS_AWAY: Final = re.compile(r"^(?:[/~$]|-.*/)|[=:@,](?:[/~$]|-[A-Za-z0-9#]*[/~$])|\.\.", re.MULTILINE)
 _BLANK: Final = re.compile(r"\s")
 _LONGEST_GLOB: Final = 255
 # Begins a path that is not simply below where the command runs, or may climb out of there.
@@ -92,7 +91,7 @@ def _touched(segment: Segment, texts: Sequence[str], joined: str, policy: ExecPo
         for place in places:
             if place.startswith(path) and _is_below(place, path):
                 return path
-        if globs and any(_glob_reaches(glob, path) for glob in globs):
+        if globs and any(glob_reaches(glob, path) for glob in globs):
             return path
     return None
 
@@ -121,7 +120,7 @@ def _reached(
 
 def _led(texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool) -> tuple[set[str], set[str]]:
     """Give where the words lead, as absolute paths, and those of them that are globs."""
-    pieces = set(chain.from_iterable(map(_pieces, texts)))
+    pieces = set(chain.from_iterable(map(path_pieces, texts)))
     places: set[str] = set()
     globs: set[str] = set()
     for piece in pieces:
@@ -129,39 +128,32 @@ def _led(texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool) ->
             continue
         full = _absolute(piece, cwd, home)
         if full is not None:
-            (globs if _GLOB_SIGN.search(piece) else places).add(full)
+            (globs if GLOB_SIGN.search(piece) else places).add(full)
     return places | globs, globs
 
 
 @lru_cache(maxsize=_CACHE)
 def _may_hold(directory: str, protected: tuple[str, ...]) -> bool:
     """Tell whether something protected may lie below a directory; one with signs of globs may mislead."""
-    return _GLOB_SIGN.search(directory) is not None or any(_is_below(path, directory) for path in protected)
-
-
-def _pieces(text: str) -> Sequence[str]:
-    """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or a short option."""
-    pieces = [text, *_SEPARATOR.split(text)[1:]]
-    if text[:1] == "-" and "/" in text:
-        pieces.append(text[text.index("/") :])
-    return pieces
+    return GLOB_SIGN.search(directory) is not None or any(_is_below(path, directory) for path in protected)
 
 
 def _absolute(piece: str, cwd: str | None, home: str) -> str | None:
-    expanded = _HOME_VARIABLE.sub(lambda _: home, piece) if home and piece[0] in "~$" else piece
+    expanded = at_home(piece, home)
     if cwd is None and not expanded.startswith("/"):
         return None
     return posixpath.normpath(posixpath.join(cwd or "/", expanded))
 
 
-def _glob_reaches(pattern: str, path: str) -> bool:
+def glob_reaches(pattern: str, path: str) -> bool:
+    """Tell whether a glob may become this path, or one below it."""
     theirs, ours = pattern.split("/"), path.split("/")
     if len(theirs) < len(ours):
         return False
-    return all(_component_may_be(their, our) for their, our in zip(theirs, ours, strict=False))
+    return all(component_may_be(their, our) for their, our in zip(theirs, ours, strict=False))
 
 
-def _component_may_be(pattern: str, name: str) -> bool:
+def component_may_be(pattern: str, name: str) -> bool:
     """Tell whether a part of a glob may become this name; one that takes long to read may."""
     if "{" in pattern or len(pattern) > _LONGEST_GLOB:
         return True
@@ -225,7 +217,7 @@ def _by_operator(facts: CommandFacts, patterns: tuple[DenyPattern, ...]) -> Deci
 
 def _denies_by_name(pattern: str, segment: Segment) -> bool:
     """Tell whether a pattern matches the command by any name; of carriers every word counts as one."""
-    glob, begins = _glob(pattern), _GLOB_SIGN.split(pattern, maxsplit=1)[0]
+    glob, begins = _glob(pattern), GLOB_SIGN.split(pattern, maxsplit=1)[0]
     forms = (form for form in _forms(segment, begins) if form.startswith(begins))
     return any(map(glob.fullmatch, forms))
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from core.display import safe
-from core.model.command import CommandFacts, Segment
+from core.execsec.made_links import before_or_beside
+from core.model.command import CommandFacts, Exposure, Segment
 from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import harmless
 from core.shell.carrying import carrying_option
@@ -34,11 +35,11 @@ _NOTED = _NOTHING.union(
 
 
 class Hazard(Struct, frozen=True):
-    """A rule and a sentence; `privilege` ones ask even where everything else may run."""
+    """A rule and a sentence; those `even_under_full` ask where everything else may run."""
 
     rule: str
     reason: str
-    privilege: bool = False
+    even_under_full: bool = False
 
 
 def hazards(segment: Segment) -> tuple[Hazard, ...]:
@@ -79,6 +80,22 @@ def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ..
     return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()
 
 
+def near_own_state(segment: Segment) -> tuple[Hazard, ...]:
+    """Name the word, or the directory it runs in, by which a command on the host may come upon our state."""
+    if segment.exposes is None:
+        return ()
+    kind, text = segment.exposes
+    if kind is Exposure.LINK:
+        reason = f"a command before it could make `{safe(text)}` a link; run it in a call of its own"
+        return (Hazard("exec.changeable", reason),)
+    where = f"Sayso's own state lies in `{safe(text)}`"
+    if kind is Exposure.RUNS_ABOVE:
+        reason = f"{where}, where this runs; run it in a directory below"
+        return (Hazard("exec.own-state", reason),)
+    reason = f"{where}, which this could read or change; name a directory below, or run it in one"
+    return (Hazard("exec.own-state", reason, even_under_full=True),)
+
+
 def _named_before(segment: Segment, facts: CommandFacts) -> str | None:
     """Find a word like `b.go` that is no file now, and that another command of the line names as well."""
     others = {
@@ -93,9 +110,7 @@ def _named_before(segment: Segment, facts: CommandFacts) -> str | None:
 
 def _behind_writers(segment: Segment, facts: CommandFacts) -> bool:
     """Tell whether something that is not known to only read runs before it, or at the same time."""
-    at = next(index for index, each in enumerate(facts.segments) if each is segment)
-    beside = facts.segments if segment.operator in {"|", "&"} else facts.segments[:at]
-    return any(each is not segment and not _only_reads(each) for each in beside)
+    return any(not _only_reads(each) for each in before_or_beside(segment, facts))
 
 
 def _only_reads(segment: Segment) -> bool:
@@ -162,7 +177,9 @@ def _program(segment: Segment) -> Iterator[Hazard]:
     if found.isdisjoint(_NOTED):
         return
     if found & PRIVILEGE_CHANGERS:
-        yield Hazard("exec.privilege", f"`{name}` changes who or where a command runs as", privilege=True)
+        yield Hazard(
+            "exec.privilege", f"`{name}` changes who or where a command runs as", even_under_full=True
+        )
     elif found & CARRIERS:
         yield Hazard("exec.carrier", f"`{name}` runs another command, which is not judged")
     elif found & PACKAGE_RUNNERS:

@@ -112,6 +112,14 @@ class Refusal(Struct, frozen=True):
     reason: str
 
 
+class Exposure(StrEnum):
+    """How a command could come upon Sayso's own state without naming it."""
+
+    NAMES_ABOVE = "names-above"
+    LINK = "link"
+    RUNS_ABOVE = "runs-above"
+
+
 class Segment(Struct, frozen=True):
     """One simple command of a line.
 
@@ -121,7 +129,8 @@ class Segment(Struct, frozen=True):
     `scripts` are the files that a program which runs anything is given, by path, and MISSING for what it
     would run and is not there. `piped` is whether its input comes from a pipe or with the request.
     `unpinned` names what runs, and what no pin could hold.
-    `leads_to` is the part of Sayso's own state that a word leads to by links, looked at on the host alone.
+    `leads_to` is the part of Sayso's own state that a word leads to by links, and `exposes` by which word or
+    directory it may be come upon otherwise; both are looked at on the host alone.
     `assigned_before` is what commands before it in the same shell set, and a shell may have exported.
     """
 
@@ -138,6 +147,7 @@ class Segment(Struct, frozen=True):
     piped: bool = False
     unpinned: str | None = None
     leads_to: str | None = None
+    exposes: tuple[Exposure, str] | None = None
     assigned_before: tuple[tuple[str, Word], ...] = ()
 
     @property
