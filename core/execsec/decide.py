@@ -31,9 +31,11 @@ from core.shell.builtins import harmless
 from core.shell.characters import HARD, OF_THE_WHOLE
 from core.shell.environment import searches_elsewhere
 from core.shell.inline_code import inline_code, reads_program_from_stdin
+from core.shell.names import loads_nothing
 from core.shell.piped import takes_program_from_pipe
 from core.shell.scripts import NOT_THERE
 
+_EXACT = "; it may run or load others, so Always would save these arguments alone"
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
 _NEVER_REMEMBER = frozenset((Obligation.NEVER_REMEMBER,))
@@ -340,7 +342,7 @@ def _why_missed(segment: Segment, policy: ExecPolicy, env: Sequence[tuple[str, s
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
     if segment.executable is not None and not segment.executable.trusted:
         return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
-    missed = f"`{path}` with these arguments is on no allowlist"
+    missed = f"`{path}` with these arguments is on no allowlist{'' if loads_nothing(segment) else _EXACT}"
     return missed + _no_filter(segment, policy) if path.endswith(policy.safe_bins) else missed
 
 

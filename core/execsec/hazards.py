@@ -15,7 +15,7 @@ from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import does, harmless
 from core.shell.carrying import carrying_option
 from core.shell.environment import dangerous, plain, substitutes
-from core.shell.names import names
+from core.shell.names import loads_nothing, names
 from core.shell.program_file import module
 from core.shell.programs import (
     CARRIERS,
@@ -24,7 +24,6 @@ from core.shell.programs import (
     ONLY_READ,
     PACKAGE_RUNNERS,
     PRIVILEGE_CHANGERS,
-    RUNS_ANYTHING,
 )
 
 _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
@@ -77,7 +76,7 @@ def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ..
     script = next(scripts, None) or segment.unpinned
     if script and not _runs_alone(segment, facts):
         return (_replaceable(script),)
-    if names(segment).isdisjoint(RUNS_ANYTHING):
+    if segment.builtin or not segment.words or loads_nothing(segment):
         return ()
     name = module(segment) or _named_before(segment, facts)
     return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()

@@ -94,12 +94,14 @@ class Executable(Struct, frozen=True):
 class Wrapping(Struct, frozen=True):
     """A program that only runs the one behind it: its name, and its own words as typed.
 
-    `executable` is None where the canonical form leaves it out, as with `npx`.
+    `executable` is None where the canonical form leaves it out, as with `npx`. `inside` counts those at the
+    end of the segment's `assignments` and `assigned_before` that are made by it, or behind it.
     """
 
     name: str
     words: tuple[Word, ...]
     executable: Executable | None = None
+    inside: tuple[int, int] = (0, 0)
 
 
 class Refusal(Struct, frozen=True):

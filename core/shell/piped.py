@@ -1,4 +1,4 @@
-"""What a program that can run anything makes of its input, and of files given to it: data, or a program."""
+"""What a program makes of its input, and of files given to it: data, or a program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from core.model.command import Segment
-from core.shell.names import names
+from core.shell.names import loads_nothing, names
 from core.shell.programs import RUNS_ANYTHING
 from core.shell.word_list import word_list
 
@@ -40,13 +40,12 @@ _SED_SCRIPT: Final = re.compile(rf"{_SED_COMMAND}(?:[ ]*;[ ]*{_SED_COMMAND})*;?"
 
 def takes_program_from_pipe(segment: Segment) -> bool:
     """Tell whether what comes through the pipe may be, or steer, what runs; if in doubt it may."""
-    if not segment.piped:
+    if not segment.piped or loads_nothing(segment):
         return False
     executable = segment.executable
     if executable is not None and not executable.trusted:
         return True
-    found = names(segment) & RUNS_ANYTHING
-    return bool(found) and not _takes_data(found, segment.argv[1:])
+    return not _takes_data(names(segment) & RUNS_ANYTHING, segment.argv[1:])
 
 
 def only_filters(segment: Segment) -> bool:
@@ -59,6 +58,8 @@ def only_filters(segment: Segment) -> bool:
 
 
 def _takes_data(found: frozenset[str], arguments: tuple[str, ...]) -> bool:
+    if not found:
+        return False  # of a program that no table names nobody knows
     if found <= _WRITERS:
         return True
     if found <= _AWK:

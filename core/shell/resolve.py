@@ -362,11 +362,11 @@ def _after(segments: tuple[Segment, ...], assigned: tuple[tuple[str, Word], ...]
 def _carried(
     segments: tuple[Segment, ...], wrapping: Wrapping, assignments: tuple[tuple[str, Word], ...]
 ) -> tuple[Segment, ...]:
-    return tuple(
-        replace(
-            segment,
-            wrappers=(wrapping, *segment.wrappers),
-            assignments=(*assignments, *segment.assignments),
-        )
-        for segment in segments
-    )
+    return tuple(_inside(segment, wrapping, assignments) for segment in segments)
+
+
+def _inside(segment: Segment, wrapping: Wrapping, assignments: tuple[tuple[str, Word], ...]) -> Segment:
+    every = (*assignments, *segment.assignments)
+    if every or segment.assigned_before:
+        wrapping = replace(wrapping, inside=(len(every), len(segment.assigned_before)))
+    return replace(segment, wrappers=(wrapping, *segment.wrappers), assignments=every)
