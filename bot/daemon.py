@@ -20,6 +20,7 @@ from bot.home import Home, held, prepare
 from bot.options import UpOptions
 from bot.tasks import owned
 from bot.turns import take_turns
+from bot.undumpable import close_to_other_processes
 from bot.wiring import Ready, assemble
 from core.errors import ConfigError, StartError, StoreError
 
@@ -32,11 +33,18 @@ log = logging.getLogger(__name__)
 
 def up(options: UpOptions) -> int:
     """Run the daemon in the foreground until a signal ends it; returns the exit status."""
+    open_because = close_to_other_processes()
     try:
         read = partial(_read, options)
         loaded = read()
         home = prepare(Path(os.environ.get("SAYSO_HOME") or Path.home() / ".sayso").absolute())
         _log_to_stderr(loaded)
+        if open_because:
+            log.warning(
+                "other processes of this user can read the daemon's environment and memory, with every token "
+                "in them: prctl(PR_SET_DUMPABLE) failed (%s); give Sayso a user of its own",
+                open_because,
+            )
         _take_files()
         with held(home):
             asyncio.run(_serve(loaded, read, home, Path(options.socket) if options.socket else home.socket))

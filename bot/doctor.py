@@ -15,13 +15,14 @@ from bot.check import Check, Status
 from bot.config import LoadedConfig
 from bot.config.elevation import senders_by_name
 from bot.config.quorums import people_doubts, quorum_doubts
+from bot.config.search_path import changeable_directories
 from bot.doctor_channels import channels
 from bot.doctor_sandbox import attempts
 from bot.site import survey
-from core.config import SandboxMode
+from core.config import Config, SandboxMode
 from core.errors import RunError, SaysoError
 
-__all__ = ["Check", "Status", "examine"]
+__all__ = ["Check", "Status", "examine", "search_path"]
 
 _PYTHON = (3, 11)
 
@@ -38,6 +39,7 @@ async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
         *await channels(home / "sayso.sock"),
         *_quorum(loaded),
         *_names(loaded),
+        *search_path(loaded.config),
         _sandboxed(loaded),
         _bubblewrap(),
         _namespaces(),
@@ -151,6 +153,13 @@ def _quorum(loaded: LoadedConfig) -> Iterator[Check]:
             "config.example.yaml explains both"
         )
         yield Check("people", Status.WARN, doubt, mend)
+
+
+def search_path(config: Config) -> Iterator[Check]:
+    """Check that only root can put programs where commands are looked for."""
+    found = [Check("search path", Status.WARN, what, how) for what, how in changeable_directories(config)]
+    closed = "only root can write to the directories in which commands are looked for"
+    yield from found or [Check("search path", Status.OK, closed)]
 
 
 def _names(loaded: LoadedConfig) -> Iterator[Check]:

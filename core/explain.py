@@ -18,6 +18,7 @@ from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.decision import Decision, Effect, Layer, strictest
 from core.model.elevation import NOT_ELEVATED, Elevation, Level, Standing
+from core.model.environment import Environment
 from core.model.principal import Claims, Sender
 from core.model.session import SessionKey
 from core.model.standing import Remembered
@@ -43,7 +44,7 @@ class Row:
     command: str | None = None
     argv: tuple[str, ...] | None = None
     cwd: str | None = None
-    env: dict[str, str] = Field(default_factory=dict)
+    env: Environment = Field(default_factory=dict)
     agent: str | None = None
     session: str | None = None
     provider: str | None = None

@@ -25,7 +25,7 @@ from core.execsec.tighten import in_force
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, Placement
-from core.model.decision import Decision, Effect, Layer, strictest
+from core.model.decision import Decision, Effect, Layer, most_telling, strictest
 from core.model.elevation import NOT_ELEVATED, Standing
 from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.principal import Claims
@@ -187,7 +187,7 @@ class Judge:
         milder = permitted or skipping(case.placed, strictest(trace).effect)
         trace += [milder] if milder else []
         return Verdict(
-            milder or strictest(trace),
+            milder or most_telling(trace, judgement.decisions if judgement else ()),
             tuple(trace),
             case.placed.placement,
             case.facts,

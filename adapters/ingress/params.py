@@ -14,7 +14,6 @@ from adapters.ingress.fields import (
     ChannelName,
     Claim,
     Directory,
-    Environment,
     Limit,
     NonEmpty,
     RequestId,
@@ -27,6 +26,7 @@ from core.config.refusals import in_plain_words
 from core.model.allowlist import AllowlistEntry
 from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import Placement
+from core.model.environment import Environment
 from core.model.history import HistoryQuery
 from core.model.principal import Claims, Reviewer
 from core.model.request import Answer, Review, State

@@ -64,7 +64,9 @@ def find_bubblewrap() -> Bubblewrap:
 @functools.cache
 def _look_at(path: str, _changed: int) -> Bubblewrap:
     try:
-        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
+        said = subprocess.run(
+            [path, "--version"], env={}, capture_output=True, text=True, timeout=10, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunError(f"{path} --version does not run: {error}") from error
     number = re.search(r"\d+(?:\.\d+)+", said.stdout)

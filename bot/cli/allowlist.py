@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NOTHING = "nothing is on the list: every command is judged by the other rules alone"
+_PLACES = {"sandbox": "in the sandbox", "host": "on the host", "client": "in the agent's own program"}
 _USAGE = (
     "sayso allowlist list [--agent A] | add PATTERN [--args WORDS | --arg-pattern RE] [--agent A] "
     "[--placement sandbox|host] | remove ID | export [FILE] | import FILE [--replace]; each with [--json]"
@@ -53,7 +54,12 @@ def _print_entry(row: dict[str, Any]) -> None:
     who = f"agent {row['agent']}" if row["agent"] else "every agent"
     head = (row["id"] or "")[:8] or "(file)"
     print(shown(f"{head:<8}  {row['pattern']}  ({row['words']})"))
-    for line in (f"{who}, in the {row['placement']}", _origin(row), _behind(row), _used(row)):
+    for line in (
+        f"{who}, {_PLACES.get(row['placement'], row['placement'])}",
+        _origin(row),
+        _behind(row),
+        _used(row),
+    ):
         if line:
             print(shown(f"{'':<8}  {line}"))
 

@@ -125,6 +125,20 @@ _NEXT = {
 }
 
 
+_BUILT_IN = "built-in"
+_BY_RULE = {
+    "exec.deny-own-state": "no setting changes it: leave Sayso's own files out of the command",
+    "exec.deny-operator-verb": "no setting changes it: only a person may do this, as the operator",
+    "exec.not-found": (
+        "install the program, or add its directory to tools.exec.pathPrepend, or name it by its path"
+    ),
+    "exec.cwd": "name a directory that is there and that the place it runs in shows",
+    "locked": "sayso unlock ends it",
+    "revoked": "sayso agent add makes a new token",
+    "denied-always": "sayso permissions revoke takes it back",
+}
+
+
 def _finished(outcome: Json) -> None:
     if outcome.get("timedOut"):
         note("the command ran into its time limit and was ended", "red")
@@ -148,7 +162,7 @@ def _denied(outcome: Json) -> None:
 
 
 def _where(decision: Json) -> str:
-    source, where = decision.get("source") or "built-in", decision.get("where")
+    source, where = decision.get("source") or _BUILT_IN, decision.get("where")
     return f"{source} ({where})" if where and where != source else str(source)
 
 
@@ -159,9 +173,22 @@ def _next_step(outcome: Json, decision: Json) -> str:
         return "it was allowed, and then refused before it began; sayso show {id} has both"
     if decision.get("effect") == "ask":
         return "a person said no; sayso show {id} has who, when and why"
-    if outcome.get("id"):
-        return "sayso show {id} has the whole decision; changing it takes the configuration"
-    return "sayso explain shows the whole decision for a command"
+    what = _lifted_by(str(decision.get("rule", "")), str(decision.get("source") or _BUILT_IN))
+    show = "sayso show {id} has the whole decision"
+    if not outcome.get("id"):
+        show = "sayso explain shows the whole decision for a command"
+    return f"{show}; {what}" if what else show
+
+
+def _lifted_by(rule: str, source: str) -> str:
+    """Say what would bring another answer: for some rules no setting does."""
+    if rule in _BY_RULE:
+        return _BY_RULE[rule]
+    if source.startswith("tools.exec.onUnanalysable"):
+        return "write it without that; with onUnanalysable: ask a person may allow it once"
+    if source == _BUILT_IN:
+        return "no setting changes it" if rule.startswith("exec.") else ""
+    return "changing it takes the configuration"
 
 
 def _hint(text: str, outcome: Json) -> None:

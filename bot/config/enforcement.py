@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from bot.config.elevation import elevation_doubts, sender_lists
 from bot.config.quorums import people_doubts, quorum_doubts
+from bot.config.search_path import search_path_doubts
 from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings
 from core.elevated import senders
@@ -40,7 +41,8 @@ def warnings_of(config: Config) -> tuple[str, ...]:
     policy = (*never_counting(config), *without_built_ins(config), *unknown_channels(config))
     about_people = (*_faulty_senders(config), *people_doubts(config), *quorum_doubts(config))
     people = (*about_people, *elevation_doubts(config))
-    return (*texts, *policy, *_idle_skill_bins(config), *_faulty_globs(config), *people)
+    listed = (*_idle_skill_bins(config), *search_path_doubts(config), *_faulty_globs(config))
+    return (*texts, *policy, *listed, *people)
 
 
 def _idle_skill_bins(config: Config) -> Iterator[str]:

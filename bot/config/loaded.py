@@ -22,6 +22,7 @@ from bot.config.validation import report_hopeless_lists, validate
 from bot.config.yaml_file import read_file
 from core.config import Agents, Config
 from core.errors import ConfigError
+from core.model.decision import is_default
 
 _DEFAULTS = Origin("defaults")
 _ROW = Origin("this row's config")
@@ -45,8 +46,11 @@ class LoadedConfig:
     def where(self, path: str, *, exact: bool = False) -> str | None:
         """Tell file and line of a configuration path, or of the nearest key that encloses it.
 
-        With `exact` a key that nobody wrote has no place: its value is the default.
+        With `exact` a key that nobody wrote has no place: its value is the default. So has a source that
+        says so itself.
         """
+        if is_default(path):
+            return None
         node, rest = locate(self.tree, path)
         if node is self.tree or (exact and rest):
             return None

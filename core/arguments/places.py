@@ -62,7 +62,9 @@ def check_readable(text: str) -> None:
         raise UnclearArgumentError("the path is empty")
     refused = forbidden_character(text)
     if refused or "\n" in text or "\t" in text:
-        why = refused.reason if refused else "it holds a tab or a line break"
+        why = "it holds a tab or a line break"
+        if refused:
+            why = f"its character {refused.position + 1}, {refused.reason}"
         raise UnclearArgumentError(f"the path {shown(text)} is not judged: {why}")
     if text != text.strip():
         raise UnclearArgumentError(

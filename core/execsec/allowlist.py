@@ -15,7 +15,7 @@ from core.model.command import Executable, Placement, Segment
 from core.shell import render
 from core.shell.characters import forbidden_character
 from core.shell.inline_code import inline_code
-from core.shell.names import names
+from core.shell.names import loads_nothing, names
 from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import RUNS_ANYTHING
 
@@ -55,18 +55,9 @@ def runs_anything(segment: Segment) -> bool:
 def is_exact(segment: Segment) -> bool:
     """Tell whether "always" means these arguments alone: the name says nothing about what it would do.
 
-    Of scripts no table is complete: each hands its arguments to programs that it does not name. Nor is one of
-    the programs that administer a system: those are made for root, who may run anything.
+    No table of what runs or loads something else is complete; so all are, but for those known to do neither.
     """
-    executable = segment.executable
-    opaque = executable is not None and (
-        executable.script or not executable.trusted or _administers(executable)
-    )
-    return opaque or runs_anything(segment) or inline_code(segment)
-
-
-def _administers(executable: Executable) -> bool:
-    return "/sbin/" in executable.path or "/sbin/" in executable.real_path
+    return not loads_nothing(segment)
 
 
 class _Program:
@@ -135,8 +126,7 @@ def _is_pinned(entry: AllowlistEntry, program: _Program) -> bool:
 def _is_program(entry: AllowlistEntry, program: _Program) -> bool:
     executable = program.executable
     if entry.real_path is not None:
-        pinned = executable.trusted or entry.sha256 is not None
-        return pinned and entry.pattern == executable.path and entry.real_path == executable.real_path
+        return entry.pattern == executable.path and entry.real_path == executable.real_path
     pattern = _expanded(entry.pattern, program.home)
     if pattern in (executable.path, executable.real_path) or pattern in executable.aliases:
         return True

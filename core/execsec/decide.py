@@ -10,22 +10,32 @@ from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
 from core.execsec.allowlist import Circumstances, admitting, runs_anything
 from core.execsec.deny_rules import denied
-from core.execsec.hazards import Hazard, changeable, changeable_script, environment_hazards, hazards
+from core.execsec.hazards import (
+    Hazard,
+    changeable,
+    changeable_script,
+    environment_hazards,
+    hazards,
+    near_own_state,
+)
 from core.execsec.learn import offer
 from core.execsec.pins import variables
 from core.execsec.policy import ExecPolicy
-from core.execsec.safe_bins import is_safe_bin
+from core.execsec.reasons import joined
+from core.execsec.safe_bins import beyond_input, is_safe_bin
 from core.execsec.skills import is_skill_bin
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import CommandFacts, Placement, Segment
 from core.model.decision import Decision, Effect, Layer, Obligation, strictest
 from core.shell.builtins import harmless
-from core.shell.characters import HARD
+from core.shell.characters import HARD, OF_THE_WHOLE
 from core.shell.environment import searches_elsewhere
-from core.shell.inline_code import inline_code
+from core.shell.inline_code import inline_code, reads_program_from_stdin
+from core.shell.names import loads_nothing
 from core.shell.piped import takes_program_from_pipe
 from core.shell.scripts import NOT_THERE
 
+_EXACT = "; it may run or load others, so Always would save these arguments alone"
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
 _NEVER_REMEMBER = frozenset((Obligation.NEVER_REMEMBER,))
@@ -116,7 +126,7 @@ def fallback_allows(
         and facts.analysable
         and not facts.inline_code
     )
-    if not open_to_it or denied(facts, policy) is not None or _not_found(facts, env) is not None:
+    if not open_to_it or denied(facts, policy) is not None:
         return False
     finding = _find(facts, policy, learned, placement, env)
     return not finding.hazards and not finding.missing
@@ -132,7 +142,9 @@ def _security_deny(policy: ExecPolicy) -> Decision | None:
 def _unanalysable(facts: CommandFacts, policy: ExecPolicy) -> tuple[Decision, ...]:
     refusals = facts.refused
     construct = refusals[0].construct if refusals else "empty"
-    where = f" (at character {refusals[0].position + 1})" if refusals else ""
+    where = (
+        f" (at character {refusals[0].position + 1})" if refusals and construct not in OF_THE_WHOLE else ""
+    )
     why = refusals[0].reason if refusals else "there is no command in it"
     asks = policy.on_unanalysable is Unanalysable.ASK and construct not in HARD
     silent = policy.ask is AskMode.OFF and policy.security is ExecSecurity.ALLOWLIST
@@ -171,7 +183,7 @@ def _find(
 def _risks(
     segment: Segment, facts: CommandFacts, entries: Sequence[AllowlistEntry], around: Circumstances
 ) -> tuple[Hazard, ...]:
-    found = (*hazards(segment), *changeable(segment, facts))
+    found = (*hazards(segment), *near_own_state(segment), *changeable(segment, facts))
     exposed = changeable_script(segment, facts)
     if not exposed or admitting(segment, (each for each in entries if not each.learned), around):
         return found
@@ -206,9 +218,15 @@ def _not_found(facts: CommandFacts, env: Sequence[tuple[str, str]]) -> Decision 
             reason = f"`{name}` is not on our PATH, and no other PATH is searched; name it by its whole path"
             return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
         if not any(h.rule in _BEFORE_NOT_FOUND for h in hazards(segment)):
-            reason = f"`{name}` is not a program on the PATH, or not one that may be run"
+            reason = _why_not_found(name)
             return _exec(Effect.DENY, reason, "exec.not-found", "built-in")
     return None
+
+
+def _why_not_found(name: str) -> str:
+    if "/" not in name:
+        return f"`{name}` is not a program on the PATH, or not one that may be run"
+    return f"`{name}` is no program that may be run: there is no such file, or it is not executable"
 
 
 def _unresolved(segment: Segment) -> bool:
@@ -243,10 +261,10 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
 
 
 def _asks_even_under_full(facts: CommandFacts, finding: _Finding) -> Hazard | None:
-    """Return a change of privilege, or why it is not known which file would run."""
-    privilege = next((hazard for hazard in finding.hazards if hazard.privilege), None)
+    """Return a change of privilege, a reach at our state, or why it is not known which file would run."""
+    always = next((hazard for hazard in finding.hazards if hazard.even_under_full), None)
     unresolved = (hazard for each in facts.segments if _unresolved(each) for hazard in hazards(each))
-    return privilege or next(unresolved, None)
+    return always or next(unresolved, None)
 
 
 def _allowlist(
@@ -269,14 +287,12 @@ def _listed(
     facts: CommandFacts, policy: ExecPolicy, finding: _Finding, env: Sequence[tuple[str, str]]
 ) -> Decision:
     if finding.hazards:
-        hazard = finding.hazards[0]
-        return _missed(policy, hazard.reason + _may_change(facts), hazard.rule, _ONCE)
+        return _missed(policy, _reasons(facts, policy, finding, env), finding.hazards[0].rule, _ONCE)
     if finding.missing:
-        segment = finding.missing[0]
         terms = _NO_FALLBACK if facts.inline_code else _PLAIN
-        inline = facts.inline_code and inline_code(segment)
+        inline = facts.inline_code and inline_code(finding.missing[0])
         rule = "exec.inline-code" if inline else "exec.allowlist-miss"
-        return _missed(policy, _why_missed(segment, env, inline=inline) + _may_change(facts), rule, terms)
+        return _missed(policy, _reasons(facts, policy, finding, env), rule, terms)
     admitted = ", ".join(dict.fromkeys(by for by in finding.satisfied_by if by)) or "nothing"
     return _exec(
         Effect.ALLOW,
@@ -284,6 +300,19 @@ def _listed(
         "exec.allowlist",
         policy.source("security"),
     )
+
+
+def _reasons(
+    facts: CommandFacts, policy: ExecPolicy, finding: _Finding, env: Sequence[tuple[str, str]]
+) -> str:
+    """Say of every part of the line why it needs a person, and what no binding holds."""
+    if not finding.hazards and len(finding.missing) == 1 and not facts.inline_code:
+        return _why_missed(finding.missing[0], policy, env, inline=False) + _may_change(facts)
+    reasons = [hazard.reason for hazard in finding.hazards]
+    for each in finding.missing:
+        inline = facts.inline_code and inline_code(each)
+        reasons.append(_why_missed(each, policy, env, inline=inline))
+    return joined(reasons) + _may_change(facts)
 
 
 def _may_change(facts: CommandFacts) -> str:
@@ -299,11 +328,10 @@ def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligat
     return _exec(Effect.ASK, reason, rule, policy.source("security"), terms)
 
 
-def _why_missed(segment: Segment, env: Sequence[tuple[str, str]], *, inline: bool) -> str:
-    name = safe(segment.words[0].value)
-    path = safe(segment.executable.path) if segment.executable else name
+def _why_missed(segment: Segment, policy: ExecPolicy, env: Sequence[tuple[str, str]], *, inline: bool) -> str:
     if inline:
-        return f"`{name}` is given code to run, which only an entry with exactly these arguments admits"
+        return f"`{safe(segment.words[0].value)}` {_why_inline(segment)}"
+    path = safe(segment.executable.path if segment.executable else segment.words[0].value)
     if given := variables(segment, env):
         return (
             f"`{path}` could take from {safe(given[0][0])} what it runs, so no entry without that admits it"
@@ -314,7 +342,22 @@ def _why_missed(segment: Segment, env: Sequence[tuple[str, str]], *, inline: boo
         return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
     if segment.executable is not None and not segment.executable.trusted:
         return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
-    return f"`{path}` with these arguments is on no allowlist"
+    missed = f"`{path}` with these arguments is on no allowlist{'' if loads_nothing(segment) else _EXACT}"
+    return missed + _no_filter(segment, policy) if path.endswith(policy.safe_bins) else missed
+
+
+def _no_filter(segment: Segment, policy: ExecPolicy) -> str:
+    beyond = beyond_input(segment, policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
+    return f", and runs unlisted only as a filter of its input: {safe(beyond)}" if beyond else ""
+
+
+def _why_inline(segment: Segment) -> str:
+    if reads_program_from_stdin(segment):
+        return (
+            "runs what comes in at its input, so nothing remembered admits it; only an entry with exactly "
+            "these arguments that an operator wrote does"
+        )
+    return "is given code to run, which only an entry with exactly these arguments admits"
 
 
 def _strict_inline(policy: ExecPolicy) -> Decision:
@@ -342,6 +385,8 @@ def _offer(
         return AlwaysOffer(why=finding.hazards[0].reason)
     if any(decision.obligations >= _NEVER_REMEMBER for decision in decisions):
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
+    if policy.ask is AskMode.OFF and finding.missing:
+        return AlwaysOffer(why="nobody is asked here (ask: off); sayso allowlist add lets a command run")
     return offer(finding.missing, policy.agent, placement, env)
 
 

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import re2
 
+from core.display import safe
+from core.execsec.path_pieces import at_home, path_pieces
 from core.execsec.policy import DenyPattern, ExecPolicy
 from core.model.command import CommandFacts, Executable, Segment
 from core.model.decision import Decision, Effect, Layer
@@ -32,17 +34,19 @@ _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending hi
 _VERB_IN_TEXT: Final = re2.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
 _ALL_VERBS: Final = OPERATOR_VERBS | _AGENT_VERBS
 _STATE_VARIABLE: Final = re.compile(r"\$\{?SAYSO_\w*")
-_HOME_VARIABLE: Final = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|\Z)")
 _CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
 _CACHE: Final = 1024
-_SEPARATOR: Final = re.compile(r"[=:@,]")
-_GLOB_SIGN: Final = re.compile(r"[*?\[{]")
+GLOB_SIGN: Final = re.compile(r"[*?\[{]")
 # Such a piece may be in what is searched: behind a separator, in a short option, or anywhere for `..`.
-_LEADS_AWAY: Final = re.compile(r"(?:^|[=:@,])[/~$]|^-.*/|\.\.", re.MULTILINE)
+_LEADS_AWAY: Final = re.compile(r"^(?:[/~$]|-.*/)|[=:@,](?:[/~$]|-[A-Za-z0-9#]*[/~$])|\.\.", re.MULTILINE)
 _BLANK: Final = re.compile(r"\s")
 _LONGEST_GLOB: Final = 255
 # Begins a path that is not simply below where the command runs, or may climb out of there.
 _ELSEWHERE: Final = re.compile(r"[/~$]|.*\.\.", re.DOTALL)
+# What a process keeps to itself, and the daemon its tokens in.
+_SECRET: Final = ("environ", "mem")
+_OF_PROCESS: Final = len(("", "proc", "PID", "mem"))
+_OF_THREAD: Final = len(("", "proc", "PID", "task", "TID", "mem"))
 
 
 def denied(facts: CommandFacts, policy: ExecPolicy) -> Decision | None:
@@ -60,7 +64,7 @@ def _text_denied(asked: str, policy: ExecPolicy) -> Decision | None:
     text = asked.encode("utf-8", "replace").decode("utf-8")  # halves of characters cannot be searched
     for path in policy.protected_paths:
         if _mentions(text, path) or _STATE_VARIABLE.search(text):
-            return _state(path)
+            return _state(path, policy)
     if _VERB_IN_TEXT.search(text):
         return _verb()
     hit = next((p for p in policy.deny if _glob(f"*{p.pattern}*").fullmatch(text)), None)
@@ -74,7 +78,8 @@ def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
     joined = "\n".join(texts)
     path = _touched(segment, texts, joined, policy) if policy.protected_paths else None
     if path is not None:
-        return _state(path)
+        inside = next((place for place in segment.places if _is_below(place, path)), None)
+        return _runs_inside(inside) if inside else _state(path, policy)
     named = _OWN in joined or _OWN in names(segment)
     return _verb() if named and _is_operator_verb(segment) else None
 
@@ -92,7 +97,7 @@ def _touched(segment: Segment, texts: Sequence[str], joined: str, policy: ExecPo
         for place in places:
             if place.startswith(path) and _is_below(place, path):
                 return path
-        if globs and any(_glob_reaches(glob, path) for glob in globs):
+        if globs and any(glob_reaches(glob, path) for glob in globs):
             return path
     return None
 
@@ -121,7 +126,7 @@ def _reached(
 
 def _led(texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool) -> tuple[set[str], set[str]]:
     """Give where the words lead, as absolute paths, and those of them that are globs."""
-    pieces = set(chain.from_iterable(map(_pieces, texts)))
+    pieces = set(chain.from_iterable(map(path_pieces, texts)))
     places: set[str] = set()
     globs: set[str] = set()
     for piece in pieces:
@@ -129,43 +134,46 @@ def _led(texts: Iterable[str], cwd: str | None, home: str, *, harmless: bool) ->
             continue
         full = _absolute(piece, cwd, home)
         if full is not None:
-            (globs if _GLOB_SIGN.search(piece) else places).add(full)
+            (globs if GLOB_SIGN.search(piece) else places).add(full)
     return places | globs, globs
 
 
 @lru_cache(maxsize=_CACHE)
 def _may_hold(directory: str, protected: tuple[str, ...]) -> bool:
     """Tell whether something protected may lie below a directory; one with signs of globs may mislead."""
-    return _GLOB_SIGN.search(directory) is not None or any(_is_below(path, directory) for path in protected)
-
-
-def _pieces(text: str) -> Sequence[str]:
-    """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or a short option."""
-    pieces = [text, *_SEPARATOR.split(text)[1:]]
-    if text[:1] == "-" and "/" in text:
-        pieces.append(text[text.index("/") :])
-    return pieces
+    return GLOB_SIGN.search(directory) is not None or any(_is_below(path, directory) for path in protected)
 
 
 def _absolute(piece: str, cwd: str | None, home: str) -> str | None:
-    expanded = _HOME_VARIABLE.sub(lambda _: home, piece) if home and piece[0] in "~$" else piece
+    expanded = at_home(piece, home)
     if cwd is None and not expanded.startswith("/"):
         return None
     return posixpath.normpath(posixpath.join(cwd or "/", expanded))
 
 
-def _glob_reaches(pattern: str, path: str) -> bool:
+def glob_reaches(pattern: str, path: str) -> bool:
+    """Tell whether a glob may become this path, or one below it."""
     theirs, ours = pattern.split("/"), path.split("/")
     if len(theirs) < len(ours):
         return False
-    return all(_component_may_be(their, our) for their, our in zip(theirs, ours, strict=False))
+    return all(component_may_be(their, our) for their, our in zip(theirs, ours, strict=False))
 
 
-def _component_may_be(pattern: str, name: str) -> bool:
+def component_may_be(pattern: str, name: str) -> bool:
     """Tell whether a part of a glob may become this name; one that takes long to read may."""
     if "{" in pattern or len(pattern) > _LONGEST_GLOB:
         return True
     return re.match(translate(pattern), name) is not None  # `fnmatch` would keep 32,768 of them
+
+
+def is_of_a_process(path: str) -> bool:
+    """Tell whether a path, or glob, is the memory or the environment of a process, the daemon's perhaps."""
+    parts = path.split("/")
+    if len(parts) not in {_OF_PROCESS, _OF_THREAD} or not component_may_be(parts[1], "proc"):
+        return False
+    if len(parts) == _OF_THREAD and not component_may_be(parts[3], "task"):
+        return False
+    return any(component_may_be(parts[-1], name) for name in _SECRET)
 
 
 def _is_below(place: str, path: str) -> bool:
@@ -225,7 +233,7 @@ def _by_operator(facts: CommandFacts, patterns: tuple[DenyPattern, ...]) -> Deci
 
 def _denies_by_name(pattern: str, segment: Segment) -> bool:
     """Tell whether a pattern matches the command by any name; of carriers every word counts as one."""
-    glob, begins = _glob(pattern), _GLOB_SIGN.split(pattern, maxsplit=1)[0]
+    glob, begins = _glob(pattern), GLOB_SIGN.split(pattern, maxsplit=1)[0]
     forms = (form for form in _forms(segment, begins) if form.startswith(begins))
     return any(map(glob.fullmatch, forms))
 
@@ -302,8 +310,19 @@ def _wrapped_forms(segment: Segment) -> Iterator[str]:
         behind = [*own, *behind]
 
 
-def _state(path: str) -> Decision:
+def _state(path: str, policy: ExecPolicy) -> Decision:
     reason = f"the command touches Sayso's own state or configuration ({path}), which no command may"
+    if is_of_a_process(path):
+        reason = (
+            f"{safe(path)} is what a process keeps to itself, Sayso's own perhaps, which no command may read"
+        )
+    elif path not in policy.protected_paths:
+        reason = f"where {safe(path)} leads cannot be told by its links, and Sayso's own state may lie there"
+    return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, "exec.deny-own-state")
+
+
+def _runs_inside(place: str) -> Decision:
+    reason = f"the command would run in {safe(place)}, among Sayso's own state, where no command may"
     return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, "exec.deny-own-state")
 
 

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from core.display import safe
-from core.model.command import CommandFacts, Segment
+from core.execsec.made_links import before_or_beside
+from core.model.command import CommandFacts, Exposure, Segment
 from core.shell.builtins import CARRYING as CARRYING_BUILTINS
-from core.shell.builtins import harmless
+from core.shell.builtins import does, harmless
 from core.shell.carrying import carrying_option
 from core.shell.environment import dangerous, plain, substitutes
-from core.shell.names import names
+from core.shell.names import loads_nothing, names
 from core.shell.program_file import module
 from core.shell.programs import (
     CARRIERS,
@@ -23,10 +24,11 @@ from core.shell.programs import (
     ONLY_READ,
     PACKAGE_RUNNERS,
     PRIVILEGE_CHANGERS,
-    RUNS_ANYTHING,
 )
 
 _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
+# An operand of `env` behind which it still has no command to run.
+_IS_SET = re.compile(r"[A-Za-z_]\w*=|-0\Z|--null\Z|-i\Z|-\Z|--ignore-environment\Z", re.ASCII)
 
 _NOTHING: frozenset[str] = frozenset()
 _NOTED = _NOTHING.union(
@@ -35,11 +37,11 @@ _NOTED = _NOTHING.union(
 
 
 class Hazard(Struct, frozen=True):
-    """A rule and a sentence; `privilege` ones ask even where everything else may run."""
+    """A rule and a sentence; those `even_under_full` ask where everything else may run."""
 
     rule: str
     reason: str
-    privilege: bool = False
+    even_under_full: bool = False
 
 
 def hazards(segment: Segment) -> tuple[Hazard, ...]:
@@ -74,10 +76,26 @@ def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ..
     script = next(scripts, None) or segment.unpinned
     if script and not _runs_alone(segment, facts):
         return (_replaceable(script),)
-    if names(segment).isdisjoint(RUNS_ANYTHING):
+    if segment.builtin or not segment.words or loads_nothing(segment):
         return ()
     name = module(segment) or _named_before(segment, facts)
     return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()
+
+
+def near_own_state(segment: Segment) -> tuple[Hazard, ...]:
+    """Name the word, or the directory it runs in, by which a command on the host may come upon our state."""
+    if segment.exposes is None:
+        return ()
+    kind, text = segment.exposes
+    if kind is Exposure.LINK:
+        reason = f"a command before it could make `{safe(text)}` a link; run it in a call of its own"
+        return (Hazard("exec.changeable", reason),)
+    where = f"Sayso's own state lies in `{safe(text)}`"
+    if kind is Exposure.RUNS_ABOVE:
+        reason = f"{where}, where this runs; run it in a directory below"
+        return (Hazard("exec.own-state", reason),)
+    reason = f"{where}, which this could read or change; name a directory below, or run it in one"
+    return (Hazard("exec.own-state", reason, even_under_full=True),)
 
 
 def _named_before(segment: Segment, facts: CommandFacts) -> str | None:
@@ -94,9 +112,7 @@ def _named_before(segment: Segment, facts: CommandFacts) -> str | None:
 
 def _behind_writers(segment: Segment, facts: CommandFacts) -> bool:
     """Tell whether something that is not known to only read runs before it, or at the same time."""
-    at = next(index for index, each in enumerate(facts.segments) if each is segment)
-    beside = facts.segments if segment.operator in {"|", "&"} else facts.segments[:at]
-    return any(each is not segment and not _only_reads(each) for each in beside)
+    return any(not _only_reads(each) for each in before_or_beside(segment, facts))
 
 
 def _only_reads(segment: Segment) -> bool:
@@ -144,9 +160,10 @@ def _found(segment: Segment) -> Iterator[Hazard]:
                 "exec.not-literal", f"`{safe(word.source)}` is not literal: bash would expand it ({kinds})"
             )
     if segment.cwd is None:
-        yield Hazard(
-            "exec.cwd-unknown", "a command before it changes the directory in a way that cannot be followed"
-        )
+        why = "a command before it may change the shell, or its directory, in a way that cannot be followed"
+        if segment.nowhere is not None:
+            why = f"`cd {safe(segment.nowhere)}` stands before it, and there is no such directory now"
+        yield Hazard("exec.cwd-unknown", why)
 
 
 def _program(segment: Segment) -> Iterator[Hazard]:
@@ -156,22 +173,31 @@ def _program(segment: Segment) -> Iterator[Hazard]:
     if segment.builtin:
         if not harmless(segment):
             carrying = segment.words[0].value in CARRYING_BUILTINS
-            what = "can run other commands" if carrying else "changes the shell it runs in"
-            yield Hazard("exec.carrier" if carrying else "exec.builtin", f"the builtin `{name}` {what}")
+            rule = "exec.carrier" if carrying else "exec.builtin"
+            yield Hazard(rule, f"the builtin `{name}` {does(segment)}")
         return
     found = names(segment)
     if found.isdisjoint(_NOTED):
         return
     if found & PRIVILEGE_CHANGERS:
-        yield Hazard("exec.privilege", f"`{name}` changes who or where a command runs as", privilege=True)
+        yield Hazard(
+            "exec.privilege", f"`{name}` changes who or where a command runs as", even_under_full=True
+        )
     elif found & CARRIERS:
-        yield Hazard("exec.carrier", f"`{name}` runs another command, which is not judged")
+        yield Hazard("exec.carrier", f"`{name}` {_carries(segment)}")
     elif found & PACKAGE_RUNNERS:
         yield Hazard("exec.package-runner", f"`{name}` may download what it runs")
     elif verb := _fetching_verb(segment, found):
         yield Hazard("exec.package-runner", f"`{name} {safe(verb)}` may download what it runs")
     elif option := carrying_option(segment, found):
-        yield Hazard("exec.carrier", f"`{name} {safe(option)}` runs or reads more than is shown")
+        what = "a command on what it finds" if "find" in found else "or loads another program"
+        yield Hazard("exec.carrier", f"`{name} {safe(option)}` runs {what}, which is not judged")
+
+
+def _carries(segment: Segment) -> str:
+    if "env" in names(segment) and all(map(_IS_SET.match, segment.argv[1:])):
+        return "prints the whole environment, in which secrets may stand"
+    return "runs another command, which is not judged"
 
 
 def _fetching_verb(segment: Segment, found: frozenset[str]) -> str | None:

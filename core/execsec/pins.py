@@ -8,18 +8,18 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from core.model.command import UNHASHED, Segment
-from core.shell.names import names
-from core.shell.programs import RUNS_ANYTHING
+from core.model.command import UNHASHED, Segment, Wrapping
+from core.shell.names import loads_nothing
 
 # Language, time zone and looks: no program takes from these what it runs.
 _LOOKS: Final = re.compile(
     r"LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|CI|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?"
 )
 _LOOKS_LIKE: Final = re.compile(r"[A-Za-z0-9_.:@+-]*")
-# Neither can be the name of a variable.
+# None of these can be the name of a variable.
 _BEFORE: Final = "(before it)"
-_OPTIONS_OF_ENV: Final = "what `env` leaves"
+_LEFT_BY_ENV: Final = "what `env` leaves"
+_ORDER: Final = "their order"
 
 Variables = tuple[tuple[str, str], ...]
 
@@ -27,28 +27,42 @@ Variables = tuple[tuple[str, str], ...]
 def variables(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
     """Return what is set for a program that could take from it what it runs: by the request, then the line.
 
-    Which variables those are nobody can list for `make`, for a script, or for what others could write.
+    Which variables those are nobody can list but of programs that surely run and load nothing else.
     """
-    if not env and not segment.assignments and not segment.assigned_before:
+    is_set = env or segment.assignments or segment.assigned_before
+    if not is_set and not segment.wrappers:
         return ()
-    executable = segment.executable
-    if executable is None or (
-        executable.trusted and not executable.script and not names(segment) & RUNS_ANYTHING
-    ):
+    if segment.executable is None or loads_nothing(segment):
         return ()
+    return (*(_set(segment, env) if is_set else ()), *_order(segment))
+
+
+def _set(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
     own = ((name, value.value) for name, value in segment.assignments)
     every = tuple(each for each in (*sorted(env), *own) if not _only_looks(*each))
-    if segment.assigned_before:
-        before = ((name, value.value) for name, value in segment.assigned_before)
-        every += tuple((f"{name} {_BEFORE}", value) for name, value in before if not _only_looks(name, value))
-    return (*every, *_taken_away(segment)) if every and segment.wrappers else every
+    before = ((name, value.value) for name, value in segment.assigned_before)
+    return every + tuple(
+        (f"{name} {_BEFORE}", value) for name, value in before if not _only_looks(name, value)
+    )
 
 
-def _taken_away(segment: Segment) -> Variables:
-    """Give the options by which `env` takes variables away again, as one more circumstance."""
-    given = (word.value for each in segment.wrappers if each.name == "env" for word in each.words[1:])
-    options = " ".join(word for word in given if "=" not in word or word.startswith("-"))
-    return ((_OPTIONS_OF_ENV, options),) if options else ()
+def _order(segment: Segment) -> Variables:
+    """Give in order what takes variables away or sets them, and where, if the list of them does not say it.
+
+    It does not once `env` takes some away, nor where a shell inside sets what another command is given.
+    """
+    given = [each.words[1:] for each in segment.wrappers if each.name == "env"]
+    by_env = len(given) > 1 or any(word.value.startswith("-") for words in given for word in words)
+    if not by_env and not (segment.assignments and segment.assigned_before):
+        return ()
+    through = [each for each in segment.wrappers if each.name == "env" or each.name.endswith(" -c")]
+    steps = json.dumps([_step(each) for each in through])
+    return ((_LEFT_BY_ENV if by_env else _ORDER, steps),) if through else ()
+
+
+def _step(wrapping: Wrapping) -> list[object]:
+    words = [word.value for word in wrapping.words[1:]] if wrapping.name == "env" else []
+    return [wrapping.name, words, *wrapping.inside]
 
 
 def _only_looks(name: str, value: str) -> bool:
@@ -62,7 +76,7 @@ def pin(segment: Segment, env: Sequence[tuple[str, str]] = ()) -> str | None:
     """
     executable = segment.executable
     program = executable.identity.sha256 if executable is not None and not executable.trusted else None
-    if not (segment.scripts or segment.assignments or segment.assigned_before or env):
+    if not (segment.scripts or segment.assignments or segment.assigned_before or segment.wrappers or env):
         return program
     scripts = [(path, identity.sha256) for path, identity in segment.scripts if identity.sha256]
     given = variables(segment, env)

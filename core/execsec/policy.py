@@ -12,14 +12,16 @@ from core.config import (
     Config,
     ExecOverrides,
     ExecSecurity,
+    ExecSettings,
     SafeBinProfile,
     Section,
     Unanalysable,
 )
 from core.model.allowlist import AllowlistEntry
 from core.model.command import Placement
+from core.model.decision import default_of
 
-DEFAULT = "default"
+_COMMON = "tools.exec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class DenyPattern:
 
 @dataclass(frozen=True, slots=True)
 class ExecPolicy:
-    """`sources` gives for each setting its configuration path, or `default`.
+    """`sources` gives for each setting its configuration path, with `(default)` where nobody wrote it.
 
     `home` is what `~` means in patterns; `protected_paths` are Sayso's own state and configuration.
     `skill_bins` are the programs of skills, where these run without asking.
@@ -56,7 +58,7 @@ class ExecPolicy:
 
     def source(self, setting: str) -> str:
         """Return where a setting is written."""
-        return self.sources.get(setting, DEFAULT)
+        return self.sources.get(setting) or _unwritten(setting)
 
 
 def effective(
@@ -124,11 +126,16 @@ class _Picker:
 
     def source(self, name: str) -> str:
         """Tell where a setting was written: by the agent, for all, or nowhere."""
-        for section, path in ((self.own, self.own_path), (self.common, "tools.exec")):
+        for section, path in ((self.own, self.own_path), (self.common, _COMMON)):
             field_info = type(section).model_fields.get(name)
             if field_info and name in section.model_fields_set and getattr(section, name) is not None:
                 return f"{path}.{field_info.alias or name}"
-        return DEFAULT
+        return _unwritten(name)
+
+
+def _unwritten(setting: str) -> str:
+    """Name the key that nobody wrote, and that would change what holds."""
+    return default_of(f"{_COMMON}.{ExecSettings.model_fields[setting].alias or setting}")
 
 
 def _deny(patterns: tuple[str, ...], path: str) -> tuple[DenyPattern, ...]:

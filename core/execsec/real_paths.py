@@ -1,20 +1,26 @@
-"""Which words lead to Sayso's own state by links, where a command sees the whole machine."""
+"""Which words lead to Sayso's own state, or to a directory that holds it, where nothing hides it."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sized
 from typing import Final
 
 from msgspec.structs import replace
 
+from core.execsec.deny_rules import GLOB_SIGN, glob_reaches, is_of_a_process
+from core.execsec.made_links import may_be_made
+from core.execsec.path_pieces import at_home, path_pieces
 from core.execsec.policy import ExecPolicy
-from core.model.command import CommandFacts, Placement, Segment
+from core.model.command import CommandFacts, Exposure, Placement, Segment
 from core.ports import Resolver
+from core.shell.names import names
+from core.shell.programs import RUNS_ANYTHING
+from core.shell.reach import descends, looks_around, opens_nothing
 
 MAX_PATHS: Final = 4096
-_SEPARATOR: Final = re.compile(r"[=:@,]")
+MAX_PARTS: Final = 65_536  # of all these paths together
 # Below /proc and /dev, what leads to no other file than one the command has open, or to none at all.
 _ORDINARY: Final = re.compile(
     r"/dev/(?:stdin|stdout|stderr|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+"
@@ -22,63 +28,140 @@ _ORDINARY: Final = re.compile(
     re.ASCII,
 )
 
+# The directories in which that lies.
+_PROCESSES: Final = re.compile(r"/proc(?:/(?:\d+|self|thread-self)(?:/task(?:/\d+)?)?)?", re.ASCII)
+
 
 def with_own_state(
     facts: CommandFacts, resolver: Resolver, policy: ExecPolicy, placement: Placement
 ) -> CommandFacts:
-    """Add to each segment what of the protected its words lead to; the sandbox hides it by itself."""
+    """Add to each segment how its words lead to the protected; the sandbox hides it by itself."""
     protected = policy.protected_paths
     if placement is Placement.SANDBOX or not protected or not facts.segments:
         return facts
     own = {path: resolver.followed(path) or path for path in protected}
-    looking = _Looking(resolver, own)
-    segments = tuple(replace(segment, leads_to=looking.reached(segment)) for segment in facts.segments)
-    return replace(facts, segments=segments)
+    looking = _Looking(resolver, own, policy.home)
+    return replace(facts, segments=tuple(looking.seen(segment, facts) for segment in facts.segments))
 
 
 class _Looking:
-    """Follows the words of one command, each path once and at most MAX_PATHS of them."""
+    """Follows the words of one command, each path once, and no more than MAX_PATHS and MAX_PARTS."""
 
-    def __init__(self, resolver: Resolver, own: dict[str, str]) -> None:
+    def __init__(self, resolver: Resolver, own: dict[str, str], home: str) -> None:
         self._resolver = resolver
         self._own = own
-        self._seen: set[str] = set()
+        self._home = home
+        self._above = frozenset(above for place in (*own, *own.values()) for above in _directories(place))
+        self._followed: dict[str, str | None] = {}
+        self._kinds: dict[str, str | None] = {}
+        self._parts = 0
 
-    def reached(self, segment: Segment) -> str | None:
-        """Give the protected path that a word leads to, or may lead to by a link that cannot be followed."""
-        for path in _paths(segment):
-            if path in self._seen:
+    def seen(self, segment: Segment, facts: CommandFacts) -> Segment:
+        """Add the protected path that a word leads to, else how it may be come upon otherwise."""
+        leads_to = self._reached(segment)
+        exposes = None if leads_to else self._exposed(segment, facts)
+        return replace(segment, leads_to=leads_to, exposes=exposes)
+
+    def _reached(self, segment: Segment) -> str | None:
+        """Give the protected path that a word leads to, or the path of which it cannot be told."""
+        texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
+        for path in self._paths(texts, segment):
+            plain = posixpath.normpath(path)
+            if is_of_a_process(plain):
+                return plain
+            if _ORDINARY.fullmatch(path):
                 continue
-            self._seen.add(path)
-            reached = self._reached(path) if len(self._seen) <= MAX_PATHS else next(iter(self._own))
-            if reached:
-                self._seen.discard(path)
-                return reached
+            real = self._follow(path)
+            if real is None:
+                return path
+            if is_of_a_process(real):
+                return real
+            for own, place in self._own.items():
+                if real == place or real.startswith(place + "/"):
+                    return own
         return None
 
-    def _reached(self, path: str) -> str | None:
-        if _ORDINARY.fullmatch(path):
+    def _exposed(self, segment: Segment, facts: CommandFacts) -> tuple[Exposure, str] | None:
+        if descends(segment):
+            named = next((word for word in segment.argv[1:] if self._names_above(word, segment)), None)
+            if named is not None:
+                return Exposure.NAMES_ABOVE, named
+        linked = self._linked(segment, facts)
+        if linked is not None:
+            return Exposure.LINK, linked
+        if looks_around(segment):
+            above = next(filter(self._is_above, segment.places), None)
+            if above is not None:
+                return Exposure.RUNS_ABOVE, above
+        return None
+
+    def _linked(self, segment: Segment, facts: CommandFacts) -> str | None:
+        """Find a word that names what a command before it could make a link."""
+        made = None if opens_nothing(segment) else may_be_made(segment, facts)
+        if made is None:
             return None
-        real = self._resolver.followed(path)
-        if real is None:
-            return next(iter(self._own))
-        hit = (own for own, place in self._own.items() if real == place or real.startswith(place + "/"))
-        return next(hit, None)
+        anything = made.anywhere and names(segment).isdisjoint(RUNS_ANYTHING)
+        for word in segment.argv[1:]:
+            for piece in filter(None, path_pieces(word)):
+                option = word[:1] == "-" and not word.endswith(f"={piece}")
+                if made.names.intersection(piece.split("/")) or (made.over_all and not option):
+                    return word
+                path = "/" in piece and not (option and piece is word)
+                if (path or (anything and not option)) and self._missing(piece, segment):
+                    return word
+        return None
+
+    def _missing(self, piece: str, segment: Segment) -> bool:
+        return any(self._kind(path) in {None, "missing"} for path in self._paths((piece,), segment))
+
+    def _kind(self, path: str) -> str | None:
+        """Tell what is there now; None where that cannot be told, and for one too many."""
+        if path not in self._kinds and self._may_look(path, self._kinds):
+            found = self._resolver.real_path(path)
+            self._kinds[path] = None if found is None else found.kind
+        return self._kinds.get(path)
+
+    def _names_above(self, word: str, segment: Segment) -> bool:
+        return any(map(self._is_above, self._paths((word,), segment)))
+
+    def _is_above(self, path: str) -> bool:
+        """Tell whether this is a directory in which something protected lies, or may become one."""
+        if GLOB_SIGN.search(path) and any(_may_become(path, above) for above in self._above):
+            return True
+        if _PROCESSES.fullmatch(posixpath.normpath(path)):
+            return True
+        real = None if _ORDINARY.fullmatch(path) else self._follow(path)
+        return real is not None and (real in self._above or _PROCESSES.fullmatch(real) is not None)
+
+    def _follow(self, path: str) -> str | None:
+        """Return where a path leads; None where that cannot be told, and for one too many."""
+        if path not in self._followed:
+            if not self._may_look(path, self._followed):
+                return None
+            self._followed[path] = self._resolver.followed(path)
+        return self._followed[path]
+
+    def _may_look(self, path: str, looked_at: Sized) -> bool:
+        self._parts += path.count("/")
+        return len(looked_at) < MAX_PATHS and self._parts <= MAX_PARTS
+
+    def _paths(self, texts: Iterable[str], segment: Segment) -> Iterator[str]:
+        for piece in dict.fromkeys(piece for text in texts for piece in path_pieces(text) if piece):
+            path = at_home(piece, self._home)
+            if path.startswith("/"):
+                yield path
+            else:
+                yield from (posixpath.join(place, path) for place in segment.places)
 
 
-def _paths(segment: Segment) -> Iterator[str]:
-    texts = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
-    for piece in dict.fromkeys(piece for text in texts for piece in _pieces(text) if piece):
-        if piece.startswith("/"):
-            yield piece
-        else:
-            yield from (posixpath.join(place, piece) for place in segment.places)
+def _directories(path: str) -> Iterator[str]:
+    """Give every directory above a path."""
+    while path not in {"", "/"}:
+        path = posixpath.dirname(path)
+        yield path
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Give the word, and what may be a path inside it: behind `=`, `:`, `@`, `,`, or in a short option."""
-    yield text
-    yield from _SEPARATOR.split(text)
-    if text[:1] == "-" and text[:2] != "--":
-        yield text[len("-o") :]
-        yield text[text.find("/") :] if "/" in text else ""
+def _may_become(pattern: str, directory: str) -> bool:
+    """Tell whether a glob may become exactly this directory."""
+    plain = posixpath.normpath(pattern)
+    return plain.count("/") == directory.count("/") and glob_reaches(plain, directory)

@@ -34,16 +34,46 @@ def is_safe_bin(
     profiles: Mapping[str, SafeBinProfile],
 ) -> bool:
     """Tell whether the segment is a listed filter from a trusted directory that reads only its input."""
+    table = _listed(segment, allowed, trusted_dirs, profiles)
+    return table is not None and _reads_only_input(segment.argv[1:], table)
+
+
+def beyond_input(
+    segment: Segment,
+    allowed: tuple[str, ...],
+    trusted_dirs: tuple[str, ...],
+    profiles: Mapping[str, SafeBinProfile],
+) -> str | None:
+    """Say what keeps a listed filter from running unlisted this time; None where it is none of them."""
+    table = _listed(segment, allowed, trusted_dirs, profiles)
+    return None if table is None else _beyond(segment.argv[1:], table)
+
+
+def _beyond(arguments: tuple[str, ...], table: SafeBin) -> str:
+    try:
+        operands = [value for option, value in _read(arguments, table) if option is None and value != "-"]
+    except _Unsafe:
+        return "one of its options may do more"
+    if table.kind is Operand.FILE and len(operands) > table.operands:
+        return f"here it is given the file `{operands[table.operands]}`"
+    return "with these arguments it may do more"
+
+
+def _listed(
+    segment: Segment,
+    allowed: tuple[str, ...],
+    trusted_dirs: tuple[str, ...],
+    profiles: Mapping[str, SafeBinProfile],
+) -> SafeBin | None:
     executable = segment.executable
     if executable is None or not executable.trusted:
-        return False
+        return None
     directory, _, name = executable.path.rpartition("/")
     if name not in allowed or (directory or "/") not in trusted_dirs:
-        return False
+        return None
     if not segment.literal or names(segment) & _NEVER:
-        return False
-    table = _table(name, profiles.get(name))
-    return table is not None and _reads_only_input(segment.argv[1:], table)
+        return None
+    return _table(name, profiles.get(name))
 
 
 def _table(name: str, profile: SafeBinProfile | None) -> SafeBin | None:

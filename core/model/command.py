@@ -94,12 +94,14 @@ class Executable(Struct, frozen=True):
 class Wrapping(Struct, frozen=True):
     """A program that only runs the one behind it: its name, and its own words as typed.
 
-    `executable` is None where the canonical form leaves it out, as with `npx`.
+    `executable` is None where the canonical form leaves it out, as with `npx`. `inside` counts those at the
+    end of the segment's `assignments` and `assigned_before` that are made by it, or behind it.
     """
 
     name: str
     words: tuple[Word, ...]
     executable: Executable | None = None
+    inside: tuple[int, int] = (0, 0)
 
 
 class Refusal(Struct, frozen=True):
@@ -108,6 +110,14 @@ class Refusal(Struct, frozen=True):
     construct: str
     position: int
     reason: str
+
+
+class Exposure(StrEnum):
+    """How a command could come upon Sayso's own state without naming it."""
+
+    NAMES_ABOVE = "names-above"
+    LINK = "link"
+    RUNS_ABOVE = "runs-above"
 
 
 class Segment(Struct, frozen=True):
@@ -119,7 +129,9 @@ class Segment(Struct, frozen=True):
     `scripts` are the files that a program which runs anything is given, by path, and MISSING for what it
     would run and is not there. `piped` is whether its input comes from a pipe or with the request.
     `unpinned` names what runs, and what no pin could hold.
-    `leads_to` is the part of Sayso's own state that a word leads to by links, looked at on the host alone.
+    `leads_to` is the part of Sayso's own state that a word leads to by links, and `exposes` by which word or
+    directory it may be come upon otherwise; both are looked at on the host alone.
+    `nowhere` is what a `cd` before it names, where no such directory is.
     `assigned_before` is what commands before it in the same shell set, and a shell may have exported.
     """
 
@@ -136,7 +148,9 @@ class Segment(Struct, frozen=True):
     piped: bool = False
     unpinned: str | None = None
     leads_to: str | None = None
+    exposes: tuple[Exposure, str] | None = None
     assigned_before: tuple[tuple[str, Word], ...] = ()
+    nowhere: str | None = None
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any
 
 from msgspec import Struct
+
+_DEFAULT = " (default)"
+
+
+def default_of(path: str) -> str:
+    """Give the source of a setting that nobody wrote: the path at which it would be changed."""
+    return f"{path}{_DEFAULT}"
+
+
+def is_default(source: str) -> bool:
+    """Tell whether nobody wrote the setting that a source names."""
+    return source.endswith(_DEFAULT)
 
 
 class Effect(IntEnum):
@@ -58,7 +70,7 @@ class Decision(Struct, frozen=True):
     """One layer's answer.
 
     `rule` is a stable machine name (`exec.redirection`), `source` the configuration path that holds it
-    (`agents.main.exec.allowlist[0]`), or `built-in` or `default`.
+    (`agents.main.exec.allowlist[0]`), with ` (default)` behind it where nobody wrote it, or `built-in`.
     """
 
     layer: Layer
@@ -85,3 +97,9 @@ def strictest(decisions: Iterable[Decision]) -> Decision:
         Layer.TOOL_POLICY, Effect.DENY, "no layer decided, so the answer is no", "nothing-decided"
     )
     return max(decisions, key=lambda decision: decision.effect, default=nothing)
+
+
+def most_telling(decisions: Sequence[Decision], own: Sequence[Decision]) -> Decision:
+    """Return the strictest decision; of a yes, what was said of this very call (`own`) where anything was."""
+    found = strictest(decisions)
+    return strictest(own) if own and found.effect is Effect.ALLOW else found

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from core.model.command import Word
-from core.shell.builtins import RESERVED
+from core.shell.builtins import RESERVED, RESERVED_MEANS
 from core.shell.scan import Kind, Refused, Token
 
 MAX_COMMANDS: Final = 64
@@ -78,9 +78,7 @@ def _add_word(command: SimpleCommand, token: Token, word: Word) -> None:
 def _check_command_word(token: Token, word: Word) -> None:
     construct = RESERVED.get(word.source)
     if construct:
-        raise Refused(
-            construct, token.start, f"`{word.source}` begins a compound command, which is not judged"
-        )
+        raise Refused(construct, token.start, f"`{word.source}` {RESERVED_MEANS[construct]}")
     if word.source.startswith("!"):
         raise Refused("history-expansion", token.start, "a command that begins with `!` is not judged")
     if token.assigns:

@@ -42,6 +42,36 @@ RESERVED: Final[dict[str, str]] = {
     "]]": "conditional",
 }
 
+# What each kind of them does, as said to people.
+RESERVED_MEANS: Final[dict[str, str]] = {
+    "compound-command": "belongs to a compound command, which is not judged; ask for its commands one by one",
+    "group": "belongs to a group of commands, which is not judged; write them without the braces",
+    "negation": "only turns the status of the command around, which is not judged; leave it out",
+    "time-keyword": "is a word of bash that measures what stands behind it, and is not judged; leave it out",
+    "coprocess": "starts a command beside the line, which is not judged",
+    "function": "gives a name another meaning, which is not judged",
+    "conditional": "belongs to a conditional expression, which is not judged; `test` is",
+}
+
+# What builtins do that neither run something nor change the shell: all the others change it.
+_DOES: Final[dict[str, str]] = {
+    "kill": "sends a signal to processes",
+    "history": "reads or changes the history of the shell",
+    **dict.fromkeys(
+        ("wait", "jobs", "bg", "fg", "disown"), "deals with what the shell runs in the background"
+    ),
+    **dict.fromkeys(("type", "help", "times", "caller"), "tells about the shell"),
+    **dict.fromkeys(("test", "["), "may evaluate what stands behind -v or -R, and run a command in it"),
+    **dict.fromkeys(("exit", "return", "logout", "break", "continue"), "ends what the shell was doing"),
+}
+
+
+def does(segment: Segment) -> str:
+    """Say what a builtin does that is not harmless."""
+    name = segment.words[0].value
+    return "can run other commands" if name in CARRYING else _DOES.get(name, "changes the shell it runs in")
+
+
 _ASSIGNING_FORMAT = re.compile(r"%[^%A-Za-z]*[hjlLtzq]*n")
 
 

@@ -23,4 +23,4 @@ def _is_option(argument: str, option: str) -> bool:
         joined = single_letter and argument[:1] == "-" and argument[:2] != "--" and option[1] in argument[1:]
         return argument == option or joined
     given = argument.partition("=")[0]
-    return option.startswith(given) and len(given) > len("--x")
+    return option.startswith(given) and len(given) > len("--")

@@ -45,6 +45,11 @@ HARD: Final = frozenset(construct for construct, _ in _CONSTRUCTS.values()) | {
     "too-long",
 }
 
+# Refusals that stand at no place of the line.
+OF_THE_WHOLE: Final = frozenset(
+    ("empty", "too-long", "too-deep", "too-many-shells", "too-slow", "too-many-words")
+)
+
 
 def forbidden_character(text: str) -> Refusal | None:
     """Return the first forbidden character as a refusal; position in characters."""
@@ -55,7 +60,7 @@ def forbidden_character(text: str) -> Refusal | None:
         found = None if shown else _why(char)
         if found:
             construct, words = found
-            return Refusal(construct, index, f"character {index + 1} (U+{ord(char):04X}) is {words}")
+            return Refusal(construct, index, f"U+{ord(char):04X} is {words}")
     return None
 
 

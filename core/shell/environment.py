@@ -48,7 +48,8 @@ _PREFIXES: Final = (
     "DOCKER_", "BUILDKIT_", "COMPOSE_", "HELM_", "KUBE", "PUPPETEER_", "VAGRANT_", "LUA_", "PHP_", "R_",
     "QEMU_", "WINE",
     "COMP_", "READLINE_",
-    "GTK_", "QT_", "GIO_", "GST_", "DOTNET_", "CORECLR_", "COMPLUS_", "DENO_", "BUN_", "MAGICK_", "OPENSSL_",
+    "GTK_", "GDK_", "QT_", "GIO_", "GST_", "DOTNET_", "CORECLR_", "COMPLUS_", "DENO_", "BUN_", "MAGICK_",
+    "OPENSSL_",
 )  # fmt: skip
 _SUFFIXES: Final = (
     "_PRELOAD",

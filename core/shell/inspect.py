@@ -17,7 +17,10 @@ from core.shell.render import quote
 from core.shell.resolve import Analysis, Rendered
 from core.shell.scan import Refused
 
-MAX_LENGTH: Final = 64 * 1024
+MAX_LENGTH: Final = 64 * 1024  # bytes of UTF-8
+# Of the canonical form, in which quotes take more room: the kernel hands no longer word to a program.
+MAX_RENDERED: Final = 128 * 1024
+_FEW: Final = MAX_LENGTH // 4  # so many characters are not too long, whatever they are
 MAX_SCRIPTS: Final = 16
 
 
@@ -34,6 +37,9 @@ def inspect(
         return CommandFacts(
             text=text, canonical=text, refused=(Refusal("too-deep", 0, "it is nested too deep"),)
         )
+    if len(rendered.text) >= _FEW and _is_too_long(rendered.text, MAX_RENDERED):
+        why = f"with everything in it quoted it is {MAX_RENDERED // 1024} KiB long or more"
+        return CommandFacts(text=text, canonical=text, refused=(Refusal("too-long", 0, why),))
     return CommandFacts(
         text=text,
         canonical=rendered.text,
@@ -43,12 +49,18 @@ def inspect(
 
 
 def _analyse(command: CommandText, text: str, cwd: str, analysis: Analysis) -> Rendered:
-    if len(text) > MAX_LENGTH:
-        raise Refused("too-long", MAX_LENGTH, f"it is longer than {MAX_LENGTH} characters")
+    if len(text) >= _FEW and _is_too_long(text, MAX_LENGTH):
+        why = f"it is {MAX_LENGTH // 1024} KiB ({MAX_LENGTH:,} bytes) long or more; put long text into a file"
+        raise Refused("too-long", 0, why)
     found = forbidden_character(text)
     if found:
         raise Refused(found.construct, found.position, found.reason)
     return _resolved(command, cwd, analysis)
+
+
+def _is_too_long(text: str, limit: int) -> bool:
+    """Tell whether a text has that many bytes, or more."""
+    return len(text) >= limit or len(text.encode("utf-8", "surrogatepass")) >= limit
 
 
 class _Counting:

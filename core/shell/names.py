@@ -7,12 +7,20 @@ from functools import lru_cache
 from typing import Final
 
 from core.model.command import Segment
-from core.shell.programs import MULTI_CALL
+from core.shell.programs import LOADS_NOTHING, MULTI_CALL
 
 _LONGEST: Final = 255  # bytes; no file system knows a longer name
 _KEPT: Final = 2048
 _VERSION = re.compile(r"[-_.]?\d+(?:\.\d+)*[a-z]?$")
 _TRIPLET = re.compile(r"^[a-z0-9_]+-(?:[a-z0-9]+-)?linux-(?:gnu|musl)[a-z0-9]*-")
+# Whoever a compiler compiles for: `avr-gcc`, `x86_64-w64-mingw32-g++`, `arm-none-eabi-ld.bfd`.
+_TARGET = re.compile(
+    r"^(?:[a-z0-9_]+-){1,4}"
+    r"(?=(?:gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|gnat|gdb|ld|as|ar|nm|ranlib|strip|obj(?:copy|dump))"
+    r"(?:[-.][\w.]+)?$)"
+)
+_BIN: Final = ("/bin", "/usr/bin", "/usr/local/bin")
+_BEHIND: Final = LOADS_NOTHING | MULTI_CALL  # the latter do as the name says that they are started by
 _LOADER = re.compile(r"^ld(?:-linux[-a-z0-9_]*|-musl[-a-z0-9_]*|-[\d.]+)?\.so(?:\.\d+)*$")
 
 
@@ -27,8 +35,9 @@ def variants(path: str) -> frozenset[str]:
 def _variants(base: str) -> frozenset[str]:
     if _LOADER.fullmatch(base):
         return frozenset((base, "ld.so"))
-    plain = _TRIPLET.sub("", base).removesuffix(".exe")
-    family, dash, _ = plain.partition("-")
+    native = _TRIPLET.sub("", base).removesuffix(".exe")
+    plain = _TARGET.sub("", native)
+    family, dash, _ = native.partition("-")
     return frozenset(
         name
         for name in (
@@ -40,6 +49,27 @@ def _variants(base: str) -> frozenset[str]:
         )
         if name
     )
+
+
+def loads_nothing(segment: Segment) -> bool:
+    """Tell whether its program surely runs and loads nothing else, whatever its arguments are.
+
+    A program of the system whose every whole name is in the table: a link of that name to another is none.
+    """
+    executable = segment.executable
+    return (
+        executable is not None
+        and executable.trusted
+        and not executable.script
+        and _loads_nothing(segment.words[0].value, executable.path, executable.real_path)
+    )
+
+
+@lru_cache(maxsize=_KEPT)
+def _loads_nothing(typed: str, path: str, real_path: str) -> bool:
+    directory, _, real = real_path.rpartition("/")
+    used = {typed.rpartition("/")[2], path.rpartition("/")[2]}
+    return directory in _BIN and used <= LOADS_NOTHING and real in _BEHIND
 
 
 def names(segment: Segment) -> frozenset[str]:

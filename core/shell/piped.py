@@ -1,4 +1,4 @@
-"""What a program that can run anything makes of a pipe at its input: data, or a program."""
+"""What a program makes of its input, and of files given to it: data, or a program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from core.model.command import Segment
-from core.shell.names import names
+from core.shell.names import loads_nothing, names
 from core.shell.programs import RUNS_ANYTHING
 from core.shell.word_list import word_list
 
@@ -21,14 +21,18 @@ _IN_WORDS: Final[dict[str, re.Pattern[str]]] = {
     "php": re.compile("-r"),
 }
 # Or writes: `print > $1` to a file that the data names.
-_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)|printf?\b[^;}\n]*>")
+_AWK_RUNS: Final = re.compile(r"system|getline|@|fflush|close|(?<!\|)\|(?!\|)")
+_AWK_PRINTS: Final = re.compile(r"printf?\b")
 _AWK_OPTION: Final = re.compile(r"-F.+|-v[A-Za-z_]\w*=.*", re.ASCII | re.DOTALL)
 _AWK_VALUED: Final = ("-F", "-v")
-_SED_FLAGS: Final = re.compile(r"-[nErsuz]+")
-_PATTERN: Final = r"/(?:[^/\\\n]|\\[^\n])*/"
-_ADDRESS: Final = rf"(?:[0-9]+|\$|{_PATTERN})"
+_SED_FLAGS: Final = re.compile(r"-[nErsuz]+|-[nErsuz]*i(?:\.\w+)?|--in-place", re.ASCII)
+# In brackets sed takes what would end the pattern for a letter: `s/[/]/;s/e` runs what it reads.
+_IN_PATTERN: Final = r"(?:[^{d}\\\n\[]|\\[^\n]|\[(?!\^\])(?:\[:[a-z]+:\]|[^{d}\\\n\[\]])+\])*"
+_IN_TEXT: Final = r"(?:[^{d}\\\n]|\\[^\n])*"
+_ADDRESS: Final = rf"(?:[0-9]+|\$|/{_IN_PATTERN.replace('{d}', '/')}/)"
 _SUBSTITUTION: Final = "|".join(
-    rf"s{d}(?:[^{d}\\\n]|\\[^\n])*{d}(?:[^{d}\\\n]|\\[^\n])*{d}[gpI0-9]*" for d in map(re.escape, "/|#,")
+    f"s{d}{_IN_PATTERN.replace('{d}', d)}{d}{_IN_TEXT.replace('{d}', d)}{d}[gpI0-9]*"
+    for d in map(re.escape, "/|#,")
 )
 _SED_COMMAND: Final = rf"(?:{_ADDRESS}(?:,{_ADDRESS})?!?)?(?:[pdqD=]|{_SUBSTITUTION})"
 _SED_SCRIPT: Final = re.compile(rf"{_SED_COMMAND}(?:[ ]*;[ ]*{_SED_COMMAND})*;?")
@@ -36,16 +40,26 @@ _SED_SCRIPT: Final = re.compile(rf"{_SED_COMMAND}(?:[ ]*;[ ]*{_SED_COMMAND})*;?"
 
 def takes_program_from_pipe(segment: Segment) -> bool:
     """Tell whether what comes through the pipe may be, or steer, what runs; if in doubt it may."""
-    if not segment.piped:
+    if not segment.piped or loads_nothing(segment):
         return False
     executable = segment.executable
     if executable is not None and not executable.trusted:
         return True
+    return not _takes_data(names(segment) & RUNS_ANYTHING, segment.argv[1:])
+
+
+def only_filters(segment: Segment) -> bool:
+    """Tell whether it is awk or sed with its whole program in its words, one that runs nothing.
+
+    What its other words name it takes for data, whatever stands in there.
+    """
     found = names(segment) & RUNS_ANYTHING
-    return bool(found) and not _takes_data(found, segment.argv[1:])
+    return bool(found) and (found <= _AWK or found <= _SED) and _takes_data(found, segment.argv[1:])
 
 
 def _takes_data(found: frozenset[str], arguments: tuple[str, ...]) -> bool:
+    if not found:
+        return False  # of a program that no table names nobody knows
     if found <= _WRITERS:
         return True
     if found <= _AWK:
@@ -69,9 +83,24 @@ def _is_awk_filter(arguments: tuple[str, ...]) -> bool:
             del rest[:1]
         elif not _AWK_OPTION.fullmatch(valued):
             return False
-    return bool(rest) and not _AWK_RUNS.search(rest[0])
+    options_behind = any(argument[:1] == "-" and argument != "-" for argument in rest[1:])
+    return bool(rest) and not options_behind and not _runs_or_writes(rest[0])
+
+
+def _runs_or_writes(program: str) -> bool:
+    prints = _AWK_PRINTS.search(program)
+    return _AWK_RUNS.search(program) is not None or (prints is not None and ">" in program[prints.end() :])
 
 
 def _is_sed_filter(arguments: tuple[str, ...]) -> bool:
-    rest = [argument for argument in arguments if not _SED_FLAGS.fullmatch(argument)]
-    return bool(rest) and _SED_SCRIPT.fullmatch(rest[0]) is not None and not any(a[:1] == "-" for a in rest)
+    rest, scripts, files = list(arguments), list[str](), list[str]()
+    while rest:
+        argument = rest.pop(0)
+        if argument == "-e" and rest:
+            scripts.append(rest.pop(0))
+        elif argument[:1] != "-":
+            files.append(argument)
+        elif not _SED_FLAGS.fullmatch(argument):
+            return False
+    scripts = scripts or files[:1]
+    return bool(scripts) and all(map(_SED_SCRIPT.fullmatch, scripts))

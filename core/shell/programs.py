@@ -43,7 +43,10 @@ CARRIERS: Final = WRAPPERS | word_list(
     x-terminal-emulator xterm ld.so ld-linux.so ld-linux-x86-64.so ld-linux-aarch64.so
     ld-musl-x86_64.so sotruss memusage msgexec pg_virtualenv gprofng gp-collect-app systemd-cat
     systemd-socket-activate uclampset luit not zutty jexec scriptlive
-    fstab-decode switch_root
+    fstab-decode switch_root ccache sccache distcc watchexec direnv mise sops tini dumb-init catatonit mispipe
+    mpirun mpiexec orterun srun salloc gtk-launch lldb dlv qemu-x86_64 qemu-i386 qemu-aarch64 qemu-arm
+    qemu-riscv64 qemu-ppc64le qemu-s390x qemu-x86_64-static qemu-i386-static qemu-aarch64-static
+    qemu-arm-static qemu-riscv64-static qemu-ppc64le-static qemu-s390x-static
     """
 )
 
@@ -117,8 +120,27 @@ RUNS_ANYTHING: Final = (
     tset reset obj2yaml yaml2obj FileCheck readprofile mke2fs e2fsck debugfs tune2fs resize2fs e2image e2undo
     dumpe2fs badblocks e4defrag e2scrub agetty slattach rtcwake gpgparsemail dwp heaptrack_print tput zic
     sprof
+    jar javap jps jdb jrunscript jlink jpackage jdeps jarsigner jcmd keytool javadoc rmiregistry opt llc
+    bugpoint gio gio-querymodules gdk-pixbuf-query-loaders gdk-pixbuf-thumbnailer osslsigncode kpt pg_ctl
+    postgres initdb pg_upgrade pgbench collect2 lto-wrapper ssh-pkcs11-helper clang-tidy protoc doxygen sox
+    mlr etcdctl vault swipl gp ghc dune redis-server pkcs11-tool p11tool modutil mono dotnet mold qemu-*
     """
     )
+)
+
+# Whatever their arguments, variables and input files, these run no other program and load no other code. What
+# of them does is in CARRYING_OPTIONS. It holds whole names, and what is not certain is not in it.
+LOADS_NOTHING: Final = word_list(
+    """
+    ls dir vdir cat head tail wc cut tr sort uniq nl tac paste join comm fold fmt pr expand unexpand od split
+    csplit shuf tsort base32 base64 basenc sum cksum b2sum md5sum sha1sum sha224sum sha256sum sha384sum
+    sha512sum stat du df dirname basename realpath readlink pathchk pwd echo printf true false test [ expr
+    seq factor numfmt sleep date touch mkdir rmdir rm cp mv ln link unlink install chmod chown chgrp truncate
+    mktemp shred sync whoami id groups logname users uname arch nproc hostid hostname uptime tty who printenv
+    yes grep egrep fgrep rg find diff cmp jq tree file ps free pgrep xxd hexdump column rev which gzip
+    gunzip zcat bzip2 bunzip2 bzcat xz unxz xzcat lzma unlzma lzcat zstd unzstd
+    zstdcat ping
+    """
 )
 
 # Package managers that can fetch and run a package: the words that make them do it.
@@ -145,4 +167,7 @@ CARRYING_OPTIONS: Final[dict[str, frozenset[str]]] = {
     "split": frozenset(("--filter",)),
     "ack": frozenset(("--pager", "--ackrc", "--output")),
     "install": frozenset(("--strip-program", "-s", "--strip")),
+    "diff": frozenset(("-l", "--paginate")),
+    "file": frozenset(("-z", "-Z", "--uncompress", "--uncompress-noreport")),
+    "tree": frozenset(("-R",)),
 }

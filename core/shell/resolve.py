@@ -61,7 +61,7 @@ class Analysis:
         before: tuple[tuple[str, Word], ...] = ()
         for command in commands:
             rendered = self._simple(command, here.cwd, depth)
-            elsewhere = here.elsewhere
+            elsewhere, nowhere = here.elsewhere, here.nowhere
             if len(elsewhere) >= MAX_PLACES:
                 raise Refused(
                     "too-many-directories", command.start, "a `cd` after the other may fail before it"
@@ -71,6 +71,8 @@ class Analysis:
             parts.append((text, command.operator))
             found = _maybe(rendered.segments, elsewhere)
             found = _after(found, before) if before else found
+            if nowhere is not None:
+                found = tuple(replace(segment, nowhere=nowhere) for segment in found)
             segments.extend(_joined(found, command.operator, fed=fed or piped))
             piped = command.operator == "|"
             if command.assignments and (not command.words or command.words[0].value in BUILTINS):
@@ -232,6 +234,7 @@ class Whereabouts:
         self._resolver = resolver
         self.cwd = cwd
         self.elsewhere: tuple[str, ...] = ()
+        self.nowhere: str | None = None  # the operand of a `cd` by which `cwd` was lost
         self._logical = cwd
         self._before: _Place = (cwd, cwd, ())  # of this and-or list
         self._visited: tuple[str, ...] = ()  # in this list
@@ -253,6 +256,8 @@ class Whereabouts:
     def _enter(self, command: SimpleCommand) -> str | None:
         logical = self._destination(command)
         real = self._resolver.real_directory(logical) if logical else None
+        if real is None and logical is not None:
+            self.nowhere = command.words[-1].value
         if real is None or self._alternative:
             self._lose(real)
             return None
@@ -357,11 +362,11 @@ def _after(segments: tuple[Segment, ...], assigned: tuple[tuple[str, Word], ...]
 def _carried(
     segments: tuple[Segment, ...], wrapping: Wrapping, assignments: tuple[tuple[str, Word], ...]
 ) -> tuple[Segment, ...]:
-    return tuple(
-        replace(
-            segment,
-            wrappers=(wrapping, *segment.wrappers),
-            assignments=(*assignments, *segment.assignments),
-        )
-        for segment in segments
-    )
+    return tuple(_inside(segment, wrapping, assignments) for segment in segments)
+
+
+def _inside(segment: Segment, wrapping: Wrapping, assignments: tuple[tuple[str, Word], ...]) -> Segment:
+    every = (*assignments, *segment.assignments)
+    if every or segment.assigned_before:
+        wrapping = replace(wrapping, inside=(len(every), len(segment.assigned_before)))
+    return replace(segment, wrappers=(wrapping, *segment.wrappers), assignments=every)

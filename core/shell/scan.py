@@ -52,6 +52,7 @@ _TEST: Final = re.compile(r"\[\[?(?=[ \t\n|&;()<>]|\Z)")
 # Behind an operator it may not lengthen that.
 _JOINED: Final = re.compile(r"(?<= )\\\n(?=[ \t]*+[^ \t;\n])|(?<=[|&])\\\n(?=[ \t]*+[^ \t;\n|&<>()#\\])")
 _NULL: Final = "/dev/null"
+_DESCRIPTOR: Final = re.compile(r"[0-9]*-?")
 
 _REFUSED_REDIRECTIONS: Final[dict[str, tuple[str, str]]] = {
     "<<<": ("here-string", "a here-string feeds text that is not judged"),
@@ -151,7 +152,7 @@ class _Scanner:
         texts = _harmless_redirection(descriptor, operator, target)
         if texts is None:
             shown = f"{descriptor}{operator}{target.source}"
-            self._refuse("redirection", f"`{shown}` redirects to or from something other than {_NULL}", start)
+            self._refuse("redirection", f"`{shown}` {_why_harmful(operator, target)}", start)
         self._tokens.append(Token(Kind.REDIRECTION, start, self._at, texts))
 
     def _word(self) -> tuple[Word, bool]:
@@ -298,3 +299,11 @@ def _harmless_redirection(descriptor: str, operator: str, target: Word) -> tuple
     if operator == "&>" and to_null and not descriptor:
         return (f">{_NULL}", "2>&1")
     return None
+
+
+def _why_harmful(operator: str, target: Word) -> str:
+    if target.literal and target.value == _NULL:
+        return f"is not judged in this form; write >, 2>, &> or < before {_NULL}"
+    if operator in {">&", "<&"} and _DESCRIPTOR.fullmatch(target.source):
+        return "copies or closes a descriptor; only 2>&1 and >&2 are judged"
+    return f"redirects to or from something other than {_NULL}"

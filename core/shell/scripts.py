@@ -14,15 +14,15 @@ from core.model.command import MISSING, CommandFacts, FileIdentity, Segment
 from core.ports import Resolver
 from core.shell.builtins import CARRYING
 from core.shell.carrying import carrying_option
-from core.shell.names import names
+from core.shell.names import loads_nothing, names
+from core.shell.piped import only_filters
 from core.shell.program_file import PYTHON, RUNS_OPERAND, may_be_verb, module, operands
-from core.shell.programs import CARRIERS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
+from core.shell.programs import CARRIERS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS
 from core.shell.word_list import word_list
 
 MAX_FILES: Final = 2048
 NOT_THERE: Final = "(not there now)"
 _RUN_WORDS: Final = CARRIERS | PRIVILEGE_CHANGERS | PACKAGE_RUNNERS
-_READS_PROGRAMS: Final = RUNS_ANYTHING | _RUN_WORDS
 _JAVASCRIPT: Final = word_list("node nodejs bun deno ts-node tsx")
 # What an interpreter tries behind the name that it is given.
 _TRIED: Final[dict[str, tuple[str, ...]]] = {
@@ -77,12 +77,8 @@ def _may_read_programs(segment: Segment) -> bool:
     if segment.builtin:
         return segment.words[0].value in CARRYING
     executable = segment.executable
-    return (
-        executable is None
-        or not executable.trusted
-        or bool(names(segment) & _READS_PROGRAMS)
-        or _has_carrying_option(segment)
-    )
+    data = executable is not None and executable.trusted and only_filters(segment)
+    return not (loads_nothing(segment) or data) or _has_carrying_option(segment)
 
 
 def _runs_words(segment: Segment) -> bool:

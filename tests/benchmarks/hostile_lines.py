@@ -32,6 +32,10 @@ LINES: Mapping[str, str] = {
     "a glob of 60,000 brackets": "rg /" + "[a" * 30_000 + "/x/y/z/u/v",
     "60,000 separators": "rg " + ",=:@" * 15_000,
     "a path of 60,000 slashes": "rg " + "/" * 60_000,
+    "200 clusters of 255 short options": "rg "
+    + " ".join(f"-{'abcde' * 51}{number:03}/../../x" for number in range(200)),
+    "16 clusters of 255 short options before long paths": "rg "
+    + " ".join(f"-{'abcde' * 51}{number:02}../{'a/' * 1800}" for number in range(16)),
     "60 shells": ";".join(["bash -c 'rg x; rg y'"] * 60),
     "16 shells of 4,000 characters": ";".join(["bash -c 'rg " + "a " * 1900 + "'"] * 15),
     "1,000 nested quotes": "bash -c " + "'\"" * 1000 + "x" + "\"'" * 1000,

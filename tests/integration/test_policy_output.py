@@ -148,3 +148,51 @@ def test_nothing_in_an_answer_can_move_the_cursor(capsys):
     told = "".join(capsys.readouterr())
     assert "\x1b" not in told
     assert "\u202e" not in told
+
+
+def test_of_a_yes_to_a_command_what_admitted_it_is_told_first(policy, capsys):
+    main(["explain", "--config", policy, "-c", "echo a | wc -l"])
+    out = capsys.readouterr().out
+    assert out.startswith(
+        "allow: every command in it is admitted: builtin, safe_bin\nrule       exec.allowlist\n"
+    )
+    main(["explain", "--config", policy, "--tool", "read", "--args", '{"path": "/srv/x"}'])
+    assert capsys.readouterr().out.startswith("allow: tools.profile lets this agent use read\n")
+
+
+def test_a_setting_that_nobody_wrote_is_told_by_its_key_and_without_a_line(policy, capsys):
+    main(["explain", "--config", policy, "-c", "rg x > out"])
+    assert "written    tools.exec.onUnanalysable (default)\n" in capsys.readouterr().out
+    main(["explain", "--json", "--config", policy, "-c", "rg x > out"])
+    told = json.loads(capsys.readouterr().out)
+    assert (told["source"], told["where"]) == ("tools.exec.onUnanalysable (default)", None)
+
+
+DENIALS = [
+    ("exec.deny-own-state", "built-in", "no setting changes it: leave Sayso's own files out of the command"),
+    ("exec.deny-operator-verb", "built-in", "no setting changes it: only a person may do this"),
+    ("exec.not-found", "built-in", "install the program, or add its directory to tools.exec.pathPrepend"),
+    ("exec.nul-byte", "built-in", "no setting changes it"),
+    ("exec.heredoc", "tools.exec.onUnanalysable (default)", "write it without that; with onUnanalysable"),
+    ("exec.allowlist-miss", "tools.exec.ask", "changing it takes the configuration"),
+    ("exec.deny", "tools.exec.deny[0]", "changing it takes the configuration"),
+    ("locked", "sayso lock", "sayso unlock ends it"),
+    ("denied-always", "sayso permissions (0d0c0649)", "sayso permissions revoke takes it back"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "source", "step"), DENIALS)
+def test_a_denial_names_the_next_step_that_is_true_for_it(rule, source, step, capsys):
+    decision = {"effect": "deny", "rule": rule, "source": source}
+    outcome = {"stdout": "", "stderr": "", **Outcome(Status.DENIED, "no", decision=decision).to_json()}
+    Follower(as_json=False).finish({**outcome, "id": "0d0c0649aa"})
+    err = capsys.readouterr().err
+    assert f"  next:  sayso show 0d0c0649 has the whole decision; {step}" in err
+    assert ("takes the configuration" in err) is (step == "changing it takes the configuration")
+
+
+def test_a_refusal_that_is_built_in_and_of_no_command_promises_nothing(capsys):
+    decision = {"effect": "deny", "rule": "tool.unknown", "source": "built-in"}
+    outcome = {"stdout": "", "stderr": "", **Outcome(Status.DENIED, "no", decision=decision).to_json()}
+    Follower(as_json=False).finish({**outcome, "id": "0d0c0649aa"})
+    assert capsys.readouterr().err.endswith("sayso show 0d0c0649 has the whole decision\n")

@@ -96,7 +96,7 @@ async def test_arguments_of_exec_that_are_not_judged_do_not_ride_along(system, m
 
 
 @pytest.mark.parametrize(
-    "cwd", ["/tmp/a\nb", "/", "/proc/self/root/root", "/nonexistent", "/dev", "relative"]
+    "cwd", ["/tmp/a\nb", "/", "/proc/self/root/root", "/no/such/directory/for/this/test", "/dev", "relative"]
 )
 async def test_a_hostile_cwd_is_refused_and_nothing_runs(system, cwd):
     outcome = await system.gate.run(exec_call("git", "--version", cwd=cwd), None, Noting())

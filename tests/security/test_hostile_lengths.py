@@ -12,6 +12,7 @@ from tests.shell_world import judge, look
 PATIENCE_S = 8.0  # of this thread; what was found to be endless took minutes
 
 HOSTILE = {
+    "nearly 64 KiB of one word": "rg " + "a" * (MAX_LENGTH - 4),
     "64 KiB of one word": "rg " + "a" * (MAX_LENGTH - 3),
     "more than 64 KiB": "rg " + "a" * MAX_LENGTH,
     "a mebibyte": "a" * 1024 * 1024,
@@ -32,6 +33,11 @@ HOSTILE = {
     "paths over and over": "rg $X " + "/a/../b=c:d@e,f " * 3000,
     "globs over and over": "rg " + "/*/?/[a]/{b} " * 3000,
     "letters beyond ASCII, and a control character": "é" * 60_000 + "\x01",
+    "awk that prints over and over": "rg $X | awk '" + "print " * 10_000 + "'",
+    "awk with pipes over and over": "rg $X | awk '" + "||" * 30_000 + "'",
+    "sed with brackets over and over": "rg $X | sed 's/" + "[^a]" * 15_000 + "'",
+    "sed with classes over and over": "rg $X | sed 's/" + "[[:a:]" * 10_000 + "'",
+    "sed with commands over and over": "rg $X | sed '" + "1,2p;" * 12_000 + "x'",
     "lone surrogates": "rg " + "\ud800" * 30_000,
     "NULs": "rg " + "\0" * 30_000,
 }
@@ -62,3 +68,31 @@ def test_so_many_shells_that_their_lines_would_take_for_ever_are_refused():
     line = ";".join(["bash -c 'rg x'"] * 16)
     assert look(line).analysable
     assert [refusal.construct for refusal in look(f"{line}; bash -c 'rg x'").refused] == ["too-many-shells"]
+
+
+@pytest.mark.parametrize("command", ["rg {}", ["rg", "{}"]])
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "😀"])
+def test_length_counts_in_bytes_and_64_kib_of_them_are_too_many(command, letter):
+    def found(size):
+        text = letter * (size // len(letter.encode()))
+        text += "a" * (size - len(text.encode()))
+        whole = command.format(text) if isinstance(command, str) else [each.format(text) for each in command]
+        return [(each.construct, each.reason) for each in look(whole).refused]
+
+    longest = MAX_LENGTH - 1 - len("rg ") - (len("''") if letter != "a" and isinstance(command, list) else 0)
+    assert found(longest) == []
+    ((construct, reason),) = found(longest + 1)
+    assert construct == "too-long"
+    assert "64 KiB (65,536 bytes) long or more" in reason
+
+
+def test_many_pictures_are_refused_where_no_program_could_be_handed_them():
+    judgement = judge(["expr", "length", "😀" * 40_000], "/usr/bin/expr", "expr")
+    assert judgement.decision.rule == "exec.too-long"
+    assert "at character" not in judgement.decision.reason
+
+
+def test_a_line_that_grows_by_quoting_beyond_what_the_kernel_takes_is_refused():
+    quotes = "rg " + '"' + "'" * 40_000 + '"'
+    assert [refusal.construct for refusal in look(quotes).refused] == ["too-long"]
+    assert look("rg " + '"' + "'" * 1_000 + '"').analysable

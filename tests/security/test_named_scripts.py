@@ -59,6 +59,10 @@ FOUND = [
     ("node pkg", "pkg/package.json"),
     ("node .", "index.js"),
     ("node a.js", "a.js.js"),
+    ("unheard-of -load=./x.so a", "x.so"),
+    ("unheard-of -J-agentpath:./x.so a", "x.so"),
+    ("llc-14 -load=x.so a", "x.so"),
+    ("strings --plugin x.so a", "x.so"),
 ]
 
 

@@ -138,3 +138,32 @@ def test_the_policy_decision_point_follows_links_on_the_host(line: str, expected
     call = ToolCall("exec", SessionKey.main("main"), command=command)
     decision = judge.verdict(judge.examine(call)).decision
     assert (decision.rule if decision.effect == Effect.DENY else str(decision.effect)) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        (
+            "loop1",
+            "where {work}/loop1 leads cannot be told by its links, and Sayso's own state may lie there",
+        ),
+        (
+            "/proc/1/environ",
+            "/proc/1/environ is what a process keeps to itself, Sayso's own perhaps, which no",
+        ),
+        (
+            "lnktoken",
+            "the command touches Sayso's own state or configuration ({state}), which no command may",
+        ),
+    ],
+)
+def test_why_the_state_may_be_touched_is_said_as_it_is(word: str, told: str, work: Path) -> None:
+    (work / "loop1").symlink_to("loop2")
+    (work / "loop2").symlink_to("loop1")
+    state = work.parent / "st" / "state"
+    policy = effective(Config(), "main", Placement.HOST, home="/root", protected_paths=(str(state),))
+    facts = inspect(CommandText(line=f"cat {word}"), cwd=str(work), path=("/usr/bin",), resolver=Machine())
+    facts = with_own_state(facts, Machine(), policy, Placement.HOST)
+    decision = decide(facts, policy, (), Placement.HOST, env=(), seen_before=False).decision
+    assert (str(decision.effect), decision.rule) == ("deny", "exec.deny-own-state")
+    assert decision.reason.startswith(told.format(work=work, state=state))

@@ -19,9 +19,8 @@ MAKE = AllowlistEntry("/usr/bin/make", ("clean",), source="test")
     "line",
     [
         "cd {} && env ./ls ./evil",
-        "cd {} && nice env -i ./ls ./evil",
+        "cd {} && nice env ./ls ./evil",
         "cd {} && env LC_ALL=C ./ls ./evil",
-        "cd {} && env -- ./ls ./evil",
         "cd {} && env npx tool ./evil",
         "cd {} && sh -c 'env ./ls ./evil'",
     ],
@@ -108,4 +107,62 @@ def test_what_env_takes_away_is_not_set_as_it_was(options: str) -> None:
     assert effect("RM=echo env make clean", *learned, ask="off") == "allow"
     assert effect("env RM=echo make clean", *learned, ask="off") == "allow"
     assert effect(f"RM=echo env {options} make clean", *learned, ask="off") == "deny"
-    assert effect(f"env {options} make clean", MAKE, ask="off") == "allow"
+    assert effect(f"env {options} make clean", MAKE, ask="off") == "deny"
+
+
+TAKES_AWAY = ["env -i", "env -", "env -u PATH", "env --unset=PATH", "env -iu X", "nice env -i", "env --"]
+TAKES = ["make clean", "bash run.sh", "./run.sh", "python3 run.sh", "zgrep x a", "unheard-of x"]
+
+
+@pytest.mark.parametrize("before", TAKES_AWAY)
+@pytest.mark.parametrize("line", TAKES)
+def test_nothing_may_be_taken_away_from_a_learned_command_where_nothing_is_set(
+    line: str, before: str
+) -> None:
+    entries = judge(line).always.entries
+    assert effect(line, *entries, ask="off") == "allow"
+    assert effect(f"env {line}", *entries, ask="off") == "allow"
+    for worse in (f"{before} {line}", f"{before} nice {line}", f"sh -c '{before} {line}'"):
+        assert effect(worse, *entries, ask="off") == "deny"
+        own = judge(worse).always
+        assert not own.entries or "what `env` leaves is set as now" in own.words[0]
+
+
+@pytest.mark.parametrize("before", TAKES_AWAY)
+def test_from_a_program_that_loads_nothing_variables_may_be_taken_away(before: str) -> None:
+    assert effect(f"{before} rg x", *judge("rg y").always.entries, ask="off") == "allow"
+    assert effect(f"{before} rg x", "/usr/bin/rg", ask="off") == "allow"
+    assert effect(f"{before} unheard-of x", "/usr/bin/unheard-of", ask="off") == "deny"
+
+
+@pytest.mark.parametrize(
+    ("line", "worse"),
+    [
+        ("env MYRM=/x/evil RMX=1 env - make clean", "env - MYRM=/x/evil RMX=1 make clean"),
+        ("env A=1 env -i make clean", "env -i A=1 make clean"),
+        ("A=1 env -i make clean", "env -i sh -c 'A=1 make clean'"),
+        ("A=1 env -i sh -c 'B=1 make clean'", "env -i sh -c 'A=1 B=1 make clean'"),
+        ("A=1; env -i make clean", "env -i sh -c 'A=1; make clean'"),
+        ("A=1; sh -c 'A=2 make clean'", "A=2 sh -c 'A=1; make clean'"),
+        ("env -u B env -u A make clean", "env -u A env -u B make clean"),
+        ("env -u A B=1 make clean", "env B=1 env -u A make clean"),
+        ("A=1 env -i sh -c 'make clean; A=1 make clean'", "env -i sh -c 'make clean; A=1 make clean'"),
+    ],
+)
+def test_the_order_in_which_variables_are_set_and_taken_away_counts(line: str, worse: str) -> None:
+    entries = judge(line).always.entries
+    assert effect(line, *entries, ask="off") == "allow"
+    assert effect(worse, *entries, ask="off") == "deny"
+    others = judge(worse).always.entries
+    assert effect(worse, *others, ask="off") == "allow"
+    assert effect(line, *others, ask="off") == "deny"
+
+
+@pytest.mark.parametrize(
+    "line", ["env CI=1 make clean", "CI=1 make clean", "env make clean", "nice make clean"]
+)
+def test_an_env_that_takes_nothing_away_changes_nothing(line: str) -> None:
+    assert effect(line, MAKE, *judge("make clean").always.entries, ask="off") == "allow"
+    assert effect(line.replace("env", "env -i").replace("nice", "env -i nice"), MAKE, ask="off") == (
+        "allow" if line.startswith("CI") else "deny"
+    )

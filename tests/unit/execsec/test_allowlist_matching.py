@@ -64,14 +64,14 @@ def test_an_operators_entry_matches_the_real_path_or_the_link_it_names() -> None
 
 
 def test_a_learned_entry_needs_the_same_name_and_the_same_file_behind_it() -> None:
-    entry = AllowlistEntry("/usr/bin/ed-it", real_path="/usr/bin/rg", agent="main")
+    entry = AllowlistEntry("/usr/bin/xzcat", real_path="/usr/bin/xz", agent="main")
     same, moved = (
-        World(links={"/usr/bin/ed-it": "/usr/bin/rg"}),
-        World(links={"/usr/bin/ed-it": "/usr/bin/cat"}),
+        World(links={"/usr/bin/xzcat": "/usr/bin/xz"}),
+        World(links={"/usr/bin/xzcat": "/usr/bin/cat"}),
     )
-    assert effect(look("ed-it x", world=same), entry, ask="off") == "allow"
-    assert effect(look("ed-it x", world=moved), entry, ask="off") == "deny"
-    assert effect(look("rg x", world=same), entry, ask="off") == "deny"
+    assert effect(look("xzcat x", world=same), entry, ask="off") == "allow"
+    assert effect(look("xzcat x", world=moved), entry, ask="off") == "deny"
+    assert effect(look("xz x", world=same), entry, ask="off") == "deny"
 
 
 def test_a_multi_call_program_is_another_entry_under_each_name() -> None:

@@ -94,7 +94,7 @@ def test_each_setting_says_where_it_is_written() -> None:
     mine = policy(agent={"ask": "always", "allowlist": [{"pattern": "~/bin/x"}], "deny": ["a"]}, deny=["b"])
     assert mine.source("security") == "tools.exec.security"
     assert mine.source("ask") == "agents.main.exec.ask"
-    assert mine.source("ask_fallback") == "default"
+    assert mine.source("ask_fallback") == "tools.exec.askFallback (default)"
     assert policy(strictInlineEval=True).source("strict_inline_eval") == "tools.exec.strictInlineEval"
     assert [(entry.pattern, entry.source) for entry in mine.allowlist] == [
         ("/home/agent/bin/x", "agents.main.exec.allowlist[0]")
