@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
-from core.execsec.allowlist import Circumstances, admitting, runs_anything
+from core.execsec.allowlist import Circumstances, admitting
 from core.execsec.deny_rules import denied
 from core.execsec.hazards import (
     Hazard,
@@ -21,8 +21,8 @@ from core.execsec.hazards import (
 from core.execsec.learn import offer
 from core.execsec.pins import variables
 from core.execsec.policy import ExecPolicy
-from core.execsec.reasons import joined
-from core.execsec.safe_bins import beyond_input, is_safe_bin
+from core.execsec.reasons import joined, may_change, why_missed
+from core.execsec.safe_bins import is_safe_bin
 from core.execsec.skills import is_skill_bin
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import CommandFacts, Placement, Segment
@@ -30,12 +30,8 @@ from core.model.decision import Decision, Effect, Layer, Obligation, strictest
 from core.shell.builtins import harmless
 from core.shell.characters import HARD, OF_THE_WHOLE
 from core.shell.environment import searches_elsewhere
-from core.shell.inline_code import inline_code, reads_program_from_stdin
-from core.shell.names import loads_nothing
-from core.shell.piped import takes_program_from_pipe
-from core.shell.scripts import NOT_THERE
+from core.shell.inline_code import inline_code
 
-_EXACT = "; it may run or load others, so Always would save these arguments alone"
 _ONCE = frozenset((Obligation.NEVER_REMEMBER, Obligation.NO_FALLBACK))
 _NO_FALLBACK = frozenset((Obligation.NO_FALLBACK,))
 _NEVER_REMEMBER = frozenset((Obligation.NEVER_REMEMBER,))
@@ -183,7 +179,12 @@ def _find(
 def _risks(
     segment: Segment, facts: CommandFacts, entries: Sequence[AllowlistEntry], around: Circumstances
 ) -> tuple[Hazard, ...]:
-    found = (*hazards(segment), *near_own_state(segment), *changeable(segment, facts))
+    found = hazards(segment)
+    if segment.exposes is not None:
+        found += near_own_state(segment)
+    if len(facts.segments) == 1:
+        return found  # there is no other command that could change what it runs
+    found += changeable(segment, facts)
     exposed = changeable_script(segment, facts)
     if not exposed or admitting(segment, (each for each in entries if not each.learned), around):
         return found
@@ -252,7 +253,7 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
         decisions.append(_always(policy))
     elif policy.ask is AskMode.ON_MISS and (hazard is not None or not seen_before):
         reason = hazard.reason if hazard else "this exact command was not approved before"
-        reason += _may_change(facts)
+        reason += may_change(facts)
         rule = hazard.rule if hazard else "exec.ask-on-miss"
         terms = _ONCE if hazard else _NO_FALLBACK if facts.inline_code else _PLAIN
         decisions.append(Decision(Layer.APPROVALS, Effect.ASK, reason, rule, policy.source("ask"), terms))
@@ -307,57 +308,18 @@ def _reasons(
 ) -> str:
     """Say of every part of the line why it needs a person, and what no binding holds."""
     if not finding.hazards and len(finding.missing) == 1 and not facts.inline_code:
-        return _why_missed(finding.missing[0], policy, env, inline=False) + _may_change(facts)
+        return why_missed(finding.missing[0], policy, env, inline=False) + may_change(facts)
     reasons = [hazard.reason for hazard in finding.hazards]
     for each in finding.missing:
         inline = facts.inline_code and inline_code(each)
-        reasons.append(_why_missed(each, policy, env, inline=inline))
-    return joined(reasons) + _may_change(facts)
-
-
-def _may_change(facts: CommandFacts) -> str:
-    """Say what no binding holds, so that a yes is given knowing it."""
-    changing = (segment.unpinned for segment in facts.segments if segment.unpinned)
-    found = next((each for each in changing if not each.endswith(NOT_THERE)), None)
-    return f"; {safe(found)} may change before it runs" if found else ""
+        reasons.append(why_missed(each, policy, env, inline=inline))
+    return joined(reasons) + may_change(facts)
 
 
 def _missed(policy: ExecPolicy, reason: str, rule: str, terms: frozenset[Obligation]) -> Decision:
     if policy.ask is AskMode.OFF:
         return _exec(Effect.DENY, f"{reason}; nobody is asked (ask: off)", rule, policy.source("ask"))
     return _exec(Effect.ASK, reason, rule, policy.source("security"), terms)
-
-
-def _why_missed(segment: Segment, policy: ExecPolicy, env: Sequence[tuple[str, str]], *, inline: bool) -> str:
-    if inline:
-        return f"`{safe(segment.words[0].value)}` {_why_inline(segment)}"
-    path = safe(segment.executable.path if segment.executable else segment.words[0].value)
-    if given := variables(segment, env):
-        return (
-            f"`{path}` could take from {safe(given[0][0])} what it runs, so no entry without that admits it"
-        )
-    if takes_program_from_pipe(segment):
-        return f"`{path}` may take from the pipe what it does, so nothing remembered admits it"
-    if runs_anything(segment):
-        return f"`{path}` can run anything, so only an entry with these arguments admits it, and none does"
-    if segment.executable is not None and not segment.executable.trusted:
-        return f"`{path}` lies where others than root can write, so no bare name or glob admits it"
-    missed = f"`{path}` with these arguments is on no allowlist{'' if loads_nothing(segment) else _EXACT}"
-    return missed + _no_filter(segment, policy) if path.endswith(policy.safe_bins) else missed
-
-
-def _no_filter(segment: Segment, policy: ExecPolicy) -> str:
-    beyond = beyond_input(segment, policy.safe_bins, policy.trusted_dirs, policy.safe_bin_profiles)
-    return f", and runs unlisted only as a filter of its input: {safe(beyond)}" if beyond else ""
-
-
-def _why_inline(segment: Segment) -> str:
-    if reads_program_from_stdin(segment):
-        return (
-            "runs what comes in at its input, so nothing remembered admits it; only an entry with exactly "
-            "these arguments that an operator wrote does"
-        )
-    return "is given code to run, which only an entry with exactly these arguments admits"
 
 
 def _strict_inline(policy: ExecPolicy) -> Decision:
