@@ -8,8 +8,8 @@ from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-from pydantic_core import PydanticSerializationError
+import msgspec
+from msgspec import structs
 
 from core.audit import canonical_json
 from core.errors import StoreError
@@ -18,10 +18,8 @@ from core.model.principal import Reviewer
 from core.model.request import Answer, Request
 from core.model.tightening import DocumentSettings
 
-_REQUEST = TypeAdapter(Request)
-_ENTRY = TypeAdapter(AllowlistEntry)
-_REVIEWERS = TypeAdapter(tuple[Reviewer, ...])
-_SETTINGS = TypeAdapter(DocumentSettings)
+_TO_JSON = msgspec.json.Encoder().encode
+_TO_REQUEST = msgspec.json.Decoder(Request).decode
 # A yes for a time ends with its time: it does not count as "approved before".
 _YES = frozenset((Answer.ALLOW_ONCE.value, Answer.ALLOW_ALWAYS.value))
 
@@ -57,16 +55,15 @@ def _dump(request: Request) -> tuple[str, bytes | None]:
     command = request.call.command
     if command is None or command.stdin is None:
         return _json(request), None
-    call = replace(request.call, command=replace(command, stdin=None))
+    call = replace(request.call, command=structs.replace(command, stdin=None))
     return _json(replace(request, call=call)), command.stdin
 
 
 def _json(request: Request) -> str:
     try:
-        return _REQUEST.dump_json(request).decode()
-    except PydanticSerializationError:  # file names that are not valid Unicode, which only ASCII can spell
-        plain = _REQUEST.dump_python(request, mode="json")
-        return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
+        return _TO_JSON(request).decode()
+    except UnicodeEncodeError:  # file names that are not valid Unicode, which only ASCII can spell
+        return json.dumps(msgspec.to_builtins(request), ensure_ascii=True, separators=(",", ":"))
 
 
 def load_request(body: str, stdin: bytes | None) -> Request:
@@ -75,30 +72,32 @@ def load_request(body: str, stdin: bytes | None) -> Request:
     command = request.call.command
     if stdin is None or command is None:
         return request
-    return replace(request, call=replace(request.call, command=replace(command, stdin=stdin)))
+    return replace(request, call=replace(request.call, command=structs.replace(command, stdin=stdin)))
 
 
 def _parsed(body: str) -> Request:
     try:
-        return _REQUEST.validate_json(body)
-    except ValidationError:  # half of a surrogate pair, as file names may have it, is read below
+        return _TO_REQUEST(body)
+    except msgspec.MsgspecError:  # half of a surrogate pair, as file names may have it, is read below
         pass
     try:
-        return _REQUEST.validate_python(json.loads(body))
-    except (ValueError, ValidationError) as error:
+        return msgspec.convert(json.loads(body), Request)
+    except (ValueError, msgspec.MsgspecError) as error:
         raise StoreError(f"a kept request cannot be read, the database is damaged: {error}") from error
 
 
 def entry_text(entry: AllowlistEntry) -> str:
     """Give the one spelling of an allowlist entry."""
-    return canonical_json(_ENTRY.dump_python(entry, mode="json", exclude={"id"})).decode()
+    said = msgspec.to_builtins(entry)
+    del said["id"]
+    return canonical_json(said).decode()
 
 
 def load_entry(text: str) -> AllowlistEntry:
     """Read an allowlist entry back; StoreError where the row is not one."""
     try:
-        return _ENTRY.validate_python(json.loads(text))
-    except (ValueError, ValidationError) as error:
+        return msgspec.convert(json.loads(text), AllowlistEntry)
+    except (ValueError, msgspec.MsgspecError) as error:
         raise StoreError(
             f"a kept allowlist entry cannot be read, the database is damaged: {error}"
         ) from error
@@ -106,15 +105,15 @@ def load_entry(text: str) -> AllowlistEntry:
 
 def settings_text(settings: DocumentSettings) -> str:
     """Give the settings of exec-approvals.json as JSON."""
-    return canonical_json(_SETTINGS.dump_python(settings, mode="json")).decode()
+    return canonical_json(msgspec.to_builtins(settings)).decode()
 
 
 @lru_cache(maxsize=4)
 def load_settings(text: str) -> DocumentSettings:
     """Read the settings of exec-approvals.json back; StoreError where the row is none."""
     try:
-        return _SETTINGS.validate_python(json.loads(text))
-    except (ValueError, ValidationError) as error:
+        return msgspec.convert(json.loads(text), DocumentSettings)
+    except (ValueError, msgspec.MsgspecError) as error:
         raise StoreError(
             f"the kept exec settings cannot be read, the database is damaged: {error}"
         ) from error
@@ -129,8 +128,8 @@ def load_reviewers(text: str) -> tuple[Reviewer, ...]:
     """Read people back; earlier versions kept one alone. StoreError where the row is neither."""
     try:
         kept = json.loads(text)
-        return _REVIEWERS.validate_python(kept if isinstance(kept, list) else [kept])
-    except (ValueError, ValidationError) as error:
+        return msgspec.convert(kept if isinstance(kept, list) else [kept], tuple[Reviewer, ...])
+    except (ValueError, msgspec.MsgspecError) as error:
         raise StoreError(f"a kept person cannot be read, the database is damaged: {error}") from error
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sqlite3
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from adapters.stores.codec import (
     entry_text,

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from core.approvals.entry_rows import configured_rows, kept_row, notes_on
 from core.config import Config
 from core.config.expressions import re2_fault
@@ -63,7 +65,7 @@ class AllowlistEntries:
         """Keep an entry of the operator's."""
         _check(entry)
         agent = None if entry.agent == EVERY_AGENT else entry.agent
-        entry = replace(entry, source=ADDED, id=None, agent=agent)
+        entry = structs.replace(entry, source=ADDED, id=None, agent=agent)
         kept = KeptEntry(str(uuid.uuid4()), entry, (reviewer,), self._clock.now())
 
         def make(state: ExecApprovals) -> tuple[AllowlistEdit, dict[str, Any]]:
@@ -188,7 +190,7 @@ def _find(state: ExecApprovals, prefix: str) -> KeptEntry:
 
 def _content(kept: KeptEntry) -> AllowlistEntry:
     """Give what an entry says, wherever it came from."""
-    return replace(kept.entry, source=IMPORTED)
+    return structs.replace(kept.entry, source=IMPORTED)
 
 
 def _told(kept: KeptEntry) -> dict[str, Any]:

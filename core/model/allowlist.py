@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec import Struct, structs
+
 from core.model.command import Placement
 from core.model.principal import Reviewer
 from core.model.tightening import DocumentSettings
@@ -13,8 +15,7 @@ ADDED = "added"
 IMPORTED = "exec-approvals"
 
 
-@dataclass(frozen=True, slots=True)
-class AllowlistEntry:
+class AllowlistEntry(Struct, frozen=True, eq=False):
     """One entry.
 
     `pattern` is a path glob (`*` and `?` stop at `/`, `**` crosses). A learned entry has `real_path`: then
@@ -32,7 +33,17 @@ class AllowlistEntry:
     sha256: str | None = None
     agent: str | None = None
     source: str = LEARNED
-    id: str | None = field(default=None, compare=False)
+    id: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AllowlistEntry) and self._said == other._said
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[object, ...]:
+        return structs.astuple(self)[:-1]
 
     @property
     def learned(self) -> bool:
@@ -81,8 +92,7 @@ class EntryUse:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class AlwaysOffer:
+class AlwaysOffer(Struct, frozen=True):
     """What "always" would save, and the same in words; with nothing to save, `why` says the reason."""
 
     entries: tuple[AllowlistEntry, ...] = ()

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from core.model.principal import Claims
 from core.model.session import SessionKey
 
 EXEC = "exec"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandText:
+class CommandText(Struct, frozen=True):
     """A command as asked: a shell `line` or an `argv`, never both.
 
     `cwd` is absolute or None (the session's workspace); with `cwd_preferred` a cwd that the sandbox does

@@ -13,6 +13,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from core.audit import GENESIS, verify
 from core.errors import StoreError
@@ -340,10 +341,10 @@ async def test_cancelled_commits_are_whole_or_absent_and_the_store_works_on(stor
 async def test_entries_are_learned_once_and_come_back_as_they_were(store, new_request):
     entries = (
         LS,
-        replace(LS, args=("-l", "\udc80")),
-        replace(LS, args=()),
-        replace(LS, agent=None, placement=Placement.HOST),
-        replace(LS, pattern="/opt/\udcff/x", sha256="a" * 64),
+        structs.replace(LS, args=("-l", "\udc80")),
+        structs.replace(LS, args=()),
+        structs.replace(LS, agent=None, placement=Placement.HOST),
+        structs.replace(LS, pattern="/opt/\udcff/x", sha256="a" * 64),
     )
     await keep(store, new_request(), learn=AlwaysOffer(entries, ("words",)))
     await keep(store, new_request(), learn=AlwaysOffer((entries[1], entries[0])))
@@ -363,7 +364,7 @@ async def kept_by_entry(store):
 
 
 async def test_noting_a_use_changes_no_entry_and_no_revision(store, new_request):
-    odd = replace(LS, pattern="/opt/\udcff/x")
+    odd = structs.replace(LS, pattern="/opt/\udcff/x")
     await keep(store, new_request(), learn=AlwaysOffer((LS, odd)))
     before, ids = (
         await store.exec_approvals(),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from core.execsec.decide import decide
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
@@ -81,7 +81,7 @@ def test_words_and_entries_are_the_same_and_learning_admits_exactly_that(
         assert effect(line, *rest, placement=placement, ask="off") == "deny"
     elsewhere = Placement.HOST if placement is Placement.SANDBOX else Placement.SANDBOX
     assert effect(line, *offer.entries, placement=elsewhere, ask="off") == "deny"
-    others = [replace(entry, agent="other") for entry in offer.entries]
+    others = [structs.replace(entry, agent="other") for entry in offer.entries]
     assert effect(line, *others, placement=placement, ask="off") == "deny"
 
 
@@ -142,7 +142,9 @@ def test_an_entry_of_another_place_or_agent_never_counts(
     line: str, entries: list[AllowlistEntry], modes: tuple[str, str]
 ) -> None:
     strange = [
-        replace(entry, placement=Placement.HOST) if index % 2 else replace(entry, agent="other")
+        structs.replace(entry, placement=Placement.HOST)
+        if index % 2
+        else structs.replace(entry, agent="other")
         for index, entry in enumerate(entries)
     ]
     assert judged(line, strange, modes, Placement.SANDBOX) == judged(line, [], modes, Placement.SANDBOX)
