@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import asdict
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+import msgspec
 
 from adapters.stores.part import Part
 from adapters.stores.record import append_events
@@ -16,7 +16,6 @@ from core.model.elevation import ChatBinding, Elevation, Level
 from core.model.principal import Sender
 from core.model.request import AuditEvent, Request
 
-_SENDER = TypeAdapter(Sender)
 _COLUMNS = "id, session, level, set_by, set_at, until, reason, once, used_at, break_glass, place"
 _STANDING = f"SELECT {_COLUMNS} FROM elevations WHERE ended_at IS NULL ORDER BY set_at, id"  # noqa: S608 - constants
 _ELEVATE = f"""
@@ -54,8 +53,8 @@ def elevation_holds(connection: sqlite3.Connection, request: Request, now: int) 
 
 def _sender(text: str) -> Sender:
     try:
-        return _SENDER.validate_python(json.loads(text))
-    except (ValueError, ValidationError) as error:
+        return msgspec.convert(json.loads(text), Sender)
+    except (ValueError, msgspec.MsgspecError) as error:
         raise StoreError(f"a kept sender cannot be read, the database is damaged: {error}") from error
 
 
