@@ -28,6 +28,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Report a slip."""
+        stray = message.removeprefix("unrecognized arguments: ")
+        if stray != message and not stray.startswith("-") and "CMD" in (self.usage or ""):
+            message += "; a command stands behind --, a shell line behind -c"
         raise UsageError(f"{self._command}: {message}", self._command)
 
     def json_flag(self) -> None:

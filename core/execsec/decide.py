@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -225,8 +226,11 @@ def _not_found(facts: CommandFacts, env: Sequence[tuple[str, str]]) -> Decision 
 
 
 def _why_not_found(name: str) -> str:
+    if re.search(r"\s", name):
+        return f"`{name}` is one word and no program; give each word by itself, or all of it as a shell line"
     if "/" not in name:
-        return f"`{name}` is not a program on the PATH, or not one that may be run"
+        where = "tools.exec.pathPrepend adds directories to it"
+        return f"`{name}` is not a program on the PATH of runs, or not one that may be run; {where}"
     return f"`{name}` is no program that may be run: there is no such file, or it is not executable"
 
 

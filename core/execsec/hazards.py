@@ -25,6 +25,7 @@ from core.shell.programs import (
     PACKAGE_RUNNERS,
     PRIVILEGE_CHANGERS,
 )
+from core.shell.scripts import NOT_THERE
 
 _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 # An operand of `env` behind which it still has no command to run.
@@ -73,7 +74,7 @@ def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ..
     if len(facts.segments) == 1:
         return ()
     scripts = (path for path, identity in segment.scripts if identity.sha256)
-    script = next(scripts, None) or segment.unpinned
+    script = next(scripts, None) or (segment.unpinned or "").removesuffix(f" {NOT_THERE}")
     if script and not _runs_alone(segment, facts):
         return (_replaceable(script),)
     if segment.builtin or not segment.words or loads_nothing(segment):
@@ -123,8 +124,8 @@ def _only_reads(segment: Segment) -> bool:
 
 
 def _runs_alone(segment: Segment, facts: CommandFacts) -> bool:
-    others = (each for each in facts.segments if each is not segment and each.words)
-    return all(each.builtin and harmless(each) for each in others)
+    """Tell whether nothing else in the line could write a file."""
+    return all(_only_reads(each) for each in facts.segments if each is not segment)
 
 
 def _replaceable(name: str) -> Hazard:
@@ -181,7 +182,7 @@ def _program(segment: Segment) -> Iterator[Hazard]:
         return
     if found & PRIVILEGE_CHANGERS:
         yield Hazard(
-            "exec.privilege", f"`{name}` changes who or where a command runs as", even_under_full=True
+            "exec.privilege", f"`{name}` runs a command as somebody else, or elsewhere", even_under_full=True
         )
     elif found & CARRIERS:
         yield Hazard("exec.carrier", f"`{name}` {_carries(segment)}")

@@ -14,6 +14,7 @@ from core.shell.inline_code import inline_code, reads_program_from_stdin
 from core.shell.names import names
 from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import SHELLS
+from core.shell.scripts import NOT_THERE
 
 _PLACES = {
     Placement.SANDBOX: "in the sandbox",
@@ -63,9 +64,14 @@ def _why_not_again(segment: Segment, name: str) -> str | None:
     if names(segment) & SHELLS and inline_code(segment):
         return "a shell line that could not be looked into is never remembered"
     changeable = cannot_be_pinned(segment)
-    if changeable is not None:
-        return f"{changeable} could be changed by others and cannot be pinned"
-    return None
+    return None if changeable is None else _why_not_pinned(changeable)
+
+
+def _why_not_pinned(changeable: str) -> str:
+    missing = changeable.removesuffix(f" {NOT_THERE}")
+    if missing != changeable:
+        return f"{missing} is not there now, so what would run is not known"
+    return f"{changeable} could be changed by others and cannot be pinned"
 
 
 def _is_file_in_shell_line(segment: Segment) -> bool:

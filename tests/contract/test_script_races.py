@@ -119,6 +119,34 @@ async def test_a_pin_does_not_hold_beside_a_command_that_could_replace_the_scrip
     assert system.judge.verdict(along, remembered).effect is Effect.ALLOW
 
 
+@pytest.mark.parametrize(
+    ("beside", "effect"),
+    [
+        ("| tail -3", Effect.ALLOW),
+        ("| grep -v warning | head", Effect.ALLOW),
+        ("2>&1 | wc -l && echo done", Effect.ALLOW),
+        ("| tee build.sh", Effect.ASK),
+        ("| sort -o build.sh", Effect.ASK),
+        ("| tail -3 && touch build.sh", Effect.ASK),
+    ],
+)
+async def test_a_pin_holds_beside_commands_that_only_read(system, script, beside, effect):
+    assert script.exists()
+    everything = []
+    for argv in (
+        ("bash", "build.sh"),
+        ("tee", "build.sh"),
+        ("sort", "-o", "build.sh"),
+        ("touch", "build.sh"),
+    ):
+        everything += system.judge.verdict(system.judge.examine(exec_call(*argv))).always.entries
+    for argv in (("tail", "-3"), ("grep", "-v", "warning"), ("head",), ("wc", "-l")):
+        everything += system.judge.verdict(system.judge.examine(exec_call(*argv))).always.entries
+    line = f"bash build.sh {beside}"
+    verdict = system.judge.verdict(system.judge.examine(exec_call(line=line)), Remembered(tuple(everything)))
+    assert verdict.effect is effect, verdict.decision
+
+
 async def test_a_script_too_large_to_be_read_each_time_is_never_remembered(make_system, tmp_path):
     resolver = FilesystemResolver(hash_limit=8)
     workspace = {**CONFIG, "agents": {"by_id": {"main": {"workspace": str(tmp_path)}}}}

@@ -153,7 +153,7 @@ async def test_a_reader_that_goes_away_ends_it_quietly(site):
         (("exec", "--", ""), "the command is empty"),
         (("exec", "-c", "  "), "the command is empty"),
         (("exec", "-c", "ls", "--", "ls"), "give a command after --"),
-        (("exec", "ls"), "unrecognized arguments: ls"),
+        (("exec", "ls"), "unrecognized arguments: ls; a command stands behind --, a shell line behind -c"),
         (("exec", "--env", "A", "--", "ls"), "NAME=VALUE"),
         (("exec", "--timeout", "soon", "--", "ls"), "--timeout"),
         (("exec", "--timeout", "nan", "--", "exit", "0"), "timeout"),

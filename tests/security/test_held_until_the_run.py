@@ -180,3 +180,10 @@ async def test_what_is_held_or_does_not_run_is_not_warned_of(judge, line):
     assert (
         "may change before it runs" not in judge.verdict(judge.examine(exec_call(line=line))).decision.reason
     )
+
+
+async def test_a_line_that_was_given_as_one_word_is_told_from_a_program(judge):
+    verdict = judge.verdict(judge.examine(exec_call("ls -la")))
+    assert verdict.effect is Effect.DENY
+    assert "`ls -la` is one word and no program; give each word by itself" in verdict.decision.reason
+    assert "one word" not in judge.verdict(judge.examine(exec_call("nonesuch", "-la"))).decision.reason
