@@ -77,6 +77,9 @@ class _NoPrograms:
         del path
         return None
 
+    def beginning(self, path: str, identity: FileIdentity) -> bytes | None:
+        """Know none."""
+
     def followed(self, path: str) -> str | None:
         return path
 

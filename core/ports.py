@@ -65,6 +65,13 @@ class Resolver(Protocol):
         """
         ...
 
+    def beginning(self, path: str, identity: FileIdentity) -> bytes | None:
+        """Give the first 256 bytes of a file as it was when it was looked at; None where nobody knows them.
+
+        Of what is no script, fewer may be given.
+        """
+        ...
+
     def real_directory(self, path: str) -> str | None:
         """Return the real path of an existing directory, or None."""
         ...

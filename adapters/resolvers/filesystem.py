@@ -11,7 +11,7 @@ from stat import S_ISCHR, S_ISDIR, S_ISLNK, S_ISREG, S_IWGRP, S_IWOTH, S_IXGRP, 
 from typing import Self
 
 from adapters.resolvers.aliases import aliases
-from adapters.resolvers.reading import Reading
+from adapters.resolvers.reading import BEGINNING, Reading
 from core.model.command import NOT_LOOKED_AT, UNHASHED, Executable, FileIdentity, RealPath
 
 _OTHERS_WRITE = S_IWGRP | S_IWOTH
@@ -78,6 +78,12 @@ class FilesystemResolver:
         except (OSError, ValueError):
             return None
 
+    def beginning(self, path: str, identity: FileIdentity) -> bytes | None:
+        """Give the first bytes of a file that was looked at; one that cannot be read is no script."""
+        if identity.sha256 not in {None, UNHASHED} and self._left is not None:
+            return self._left.beginning(identity)
+        return _beginning(path, identity.mtime_ns, identity.ctime_ns)
+
     def real_directory(self, path: str) -> str | None:
         """Return the real path of an existing directory, or None."""
         try:
@@ -117,7 +123,7 @@ class FilesystemResolver:
         identity = self._identity(real, status, trusted=trusted)
         if identity.sha256 == UNHASHED:
             return None
-        script = _is_script(real, status.st_mtime_ns, status.st_ctime_ns)
+        script = _beginning(real, status.st_mtime_ns, status.st_ctime_ns) != _ELF
         return Executable(name, found, real, identity, trusted, aliases(place, found, real), script)
 
     def _resolved(self, place: str) -> tuple[str, str, os.stat_result, bool]:
@@ -216,14 +222,15 @@ def _is_program(status: os.stat_result) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _is_script(real: str, _changed: int, _touched: int) -> bool:
-    """Tell whether an interpreter runs the file; one that cannot be read might be one."""
+def _beginning(path: str, _changed: int, _touched: int) -> bytes:
+    """Read the first bytes of a file, the sign alone where it is a program; none where it cannot be read."""
     try:
-        descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            return file.read(len(_ELF)) != _ELF
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            begins = file.read(BEGINNING) if S_ISREG(os.fstat(descriptor).st_mode) else b""
     except OSError:
-        return True
+        return b""
+    return _ELF if begins.startswith(_ELF) else begins
 
 
 class _Way:

@@ -6,7 +6,10 @@ import hashlib
 import os
 import time
 
+from core.model.command import FileIdentity
+
 _CHUNK = 1024 * 1024
+BEGINNING = 256  # bytes, in which the kernel looks for an interpreter
 
 
 class Reading:
@@ -16,7 +19,7 @@ class Reading:
         self._file_limit = file_limit
         self._left = total_limit
         self._until = time.monotonic() + seconds
-        self._known: dict[tuple[int, ...], str] = {}
+        self._known: dict[tuple[int, ...], tuple[str, bytes]] = {}
 
     @property
     def over(self) -> bool:
@@ -31,19 +34,26 @@ class Reading:
             if found is None:
                 return None
             self._known[key] = found
-        return self._known[key]
+        return self._known[key][0]
 
-    def _read(self, real: str, seen: os.stat_result) -> str | None:
+    def beginning(self, identity: FileIdentity) -> bytes | None:
+        """Give the first bytes of a file that was hashed: of the same text that the digest is of."""
+        key = (identity.device, identity.inode, identity.size, identity.mtime_ns, identity.ctime_ns)
+        digest, beginning = self._known.get(key, (None, b""))
+        return beginning if digest is not None and digest == identity.sha256 else None
+
+    def _read(self, real: str, seen: os.stat_result) -> tuple[str, bytes] | None:
         # Whoever can write here may put a pipe in its place, which without O_NONBLOCK would hold us for ever.
         descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             if not os.path.samestat(seen, os.fstat(descriptor)):
                 return None
-            digest, size = hashlib.sha256(), 0
+            digest, size, beginning = hashlib.sha256(), 0, b""
             while chunk := file.read(_CHUNK):
+                beginning = beginning or chunk[:BEGINNING]
                 size += len(chunk)
                 self._left -= len(chunk)
                 if size > seen.st_size or self._left < 0 or self.over:
                     return None
                 digest.update(chunk)
-        return digest.hexdigest() if size == seen.st_size else None
+        return (digest.hexdigest(), beginning) if size == seen.st_size else None

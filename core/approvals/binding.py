@@ -41,7 +41,9 @@ def bind(bound: BoundCommand) -> Binding:
         "stdin": bound.stdin,
         "placement": bound.placement.value,
         "executables": [_told(executable) for executable in bound.executables],
-        "scripts": [[path, identity.to_json()] for path, identity in bound.scripts],
+        "scripts": [
+            path if identity == MISSING else [path, identity.to_json()] for path, identity in bound.scripts
+        ],
         "paths": bound.real_paths,
     }
     if bound.run_by:

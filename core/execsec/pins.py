@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from typing import Final
 
 from core.model.command import UNHASHED, Segment, Wrapping
+from core.shell.environment import only_looks
 from core.shell.names import loads_nothing
 
-# Language, time zone and looks: no program takes from these what it runs.
-_LOOKS: Final = re.compile(
-    r"LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|CI|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?"
-)
-_LOOKS_LIKE: Final = re.compile(r"[A-Za-z0-9_.:@+-]*")
 # None of these can be the name of a variable.
 _BEFORE: Final = "(before it)"
 _LEFT_BY_ENV: Final = "what `env` leaves"
@@ -39,10 +34,10 @@ def variables(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
 
 def _set(segment: Segment, env: Sequence[tuple[str, str]]) -> Variables:
     own = ((name, value.value) for name, value in segment.assignments)
-    every = tuple(each for each in (*sorted(env), *own) if not _only_looks(*each))
+    every = tuple(each for each in (*sorted(env), *own) if not only_looks(*each))
     before = ((name, value.value) for name, value in segment.assigned_before)
     return every + tuple(
-        (f"{name} {_BEFORE}", value) for name, value in before if not _only_looks(name, value)
+        (f"{name} {_BEFORE}", value) for name, value in before if not only_looks(name, value)
     )
 
 
@@ -63,10 +58,6 @@ def _order(segment: Segment) -> Variables:
 def _step(wrapping: Wrapping) -> list[object]:
     words = [word.value for word in wrapping.words[1:]] if wrapping.name == "env" else []
     return [wrapping.name, words, *wrapping.inside]
-
-
-def _only_looks(name: str, value: str) -> bool:
-    return _LOOKS.fullmatch(name) is not None and _LOOKS_LIKE.fullmatch(value) is not None
 
 
 def pin(segment: Segment, env: Sequence[tuple[str, str]] = ()) -> str | None:

@@ -66,6 +66,11 @@ _SUFFIXES: Final = (
     "_SHELL",
     "_LIBRARY_PATH",
 )
+# Language, time zone and looks: no program takes from these what it runs.
+_LOOKS: Final = re.compile(
+    r"LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|CI|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?"
+)
+_LOOKS_LIKE: Final = re.compile(r"[A-Za-z0-9_.:@+-]*")
 # What cannot be taken for an expression: bash evaluates what some variables are set to, subscripts too.
 _PLAIN_VALUE: Final = re.compile(r"[A-Za-z0-9_./:@%+,= -]*")
 _SUBSTITUTES: Final = re.compile(r"[$`]")
@@ -100,3 +105,8 @@ def dangerous(name: str) -> bool:
         or name.startswith(_PREFIXES)
         or name.endswith(_SUFFIXES)
     )
+
+
+def only_looks(name: str, value: str) -> bool:
+    """Tell whether it sets but language, time zone or looks, from which no program takes what it runs."""
+    return _LOOKS.fullmatch(name) is not None and _LOOKS_LIKE.fullmatch(value) is not None

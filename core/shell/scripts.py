@@ -4,67 +4,50 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
-from core.model.command import MISSING, CommandFacts, FileIdentity, Segment
+from core.model.command import MISSING, NOT_LOOKED_AT, CommandFacts, FileIdentity, Segment
 from core.ports import Resolver
 from core.shell.builtins import CARRYING
 from core.shell.carrying import carrying_option
+from core.shell.environment import only_looks
+from core.shell.named_files import LONGEST_PATH, at, endings, module_files, paths, paths_in, pieces
 from core.shell.names import loads_nothing, names
 from core.shell.piped import only_filters
-from core.shell.program_file import PYTHON, RUNS_OPERAND, may_be_verb, module, operands
+from core.shell.program_file import RUNS_OPERAND, may_be_verb, module, operands
 from core.shell.programs import CARRIERS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS
-from core.shell.word_list import word_list
+from core.shell.shebang import interpreters
 
 MAX_FILES: Final = 2048
+MAX_NAMES: Final = 16 * MAX_FILES  # those that were looked at already included
+MAX_VALUES: Final = 256
+MAX_SEARCHED: Final = 16  # places of a PATH that the line itself sets
 NOT_THERE: Final = "(not there now)"
+_TOO_MANY: Final = "one of more files than are looked at"
 _RUN_WORDS: Final = CARRIERS | PRIVILEGE_CHANGERS | PACKAGE_RUNNERS
-_JAVASCRIPT: Final = word_list("node nodejs bun deno ts-node tsx")
-# What an interpreter tries behind the name that it is given.
-_TRIED: Final[dict[str, tuple[str, ...]]] = {
-    **dict.fromkeys(PYTHON, ("/__main__.py", "/__init__.py", ".py")),
-    **dict.fromkeys(
-        _JAVASCRIPT,
-        (
-            *(
-                f"{index}{end}"
-                for index in ("", "/index")
-                for end in (".js", ".json", ".node", ".ts", ".tsx")
-            ),
-            *(".mjs", ".cjs", ".mts", ".cts", ".jsx", "/package.json"),
-        ),
-    ),
-    **dict.fromkeys(("ruby", "jruby"), (".rb", ".so")),
-    "java": (".class",),
-}
-# What Python may load for a module beside its source, or before it.
-_LOADED: Final = (
-    *("/__main__.py", "/__init__.py", ".py", "/__main__.pyc", "/__init__.pyc", ".pyc"),
-    *(f"{init}{end}" for init in ("", "/__init__") for end in (".so", ".abi3.so")),
-    *(
-        f".cpython-3{minor}-{machine}-linux-gnu.so"
-        for minor in range(6, 20)
-        for machine in ("x86_64", "aarch64")
-    ),
-)
-# Inside one word, what may stand before and behind a path; a name without these signs is none of a file.
-_PARTS: Final = re.compile(r"file://|[=,:!\s]+")
-_PART_OF_PATH: Final = re.compile(r"[./]")
-# Between the words of a line that is one word: `bash p.sh; ls`.
-_BETWEEN: Final = re.compile(r"[\s;|&<>()'\"=]+")
 _BARE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-_LETTERS: Final = re.compile(r"-[A-Za-z0-9]+")
+_PATH: Final = "PATH"
+_DEEPEST: Final = (
+    LONGEST_PATH // 4
+)  # from a deeper directory a path may be followed that is too long to look at
+
+Variables = Sequence[tuple[str, str]]
 
 
-def with_scripts(facts: CommandFacts, resolver: Resolver, path: Sequence[str]) -> CommandFacts:
-    """Add to each segment the files that are named in it, as they are now; bare programs are on the PATH."""
+def with_scripts(
+    facts: CommandFacts, resolver: Resolver, path: Sequence[str], env: Variables = ()
+) -> CommandFacts:
+    """Add to each segment the files that are named in it, as they are now.
+
+    Bare programs are on the PATH; `env` is what the request sets.
+    """
     if not any(_may_read_programs(segment) for segment in facts.segments):
         return facts
-    looking = _Looking(resolver, path)
+    looking = _Looking(resolver, path, env)
     segments = tuple(
         looking.added(segment) if _may_read_programs(segment) else segment for segment in facts.segments
     )
@@ -90,41 +73,130 @@ def _has_carrying_option(segment: Segment) -> bool:
     return carrying_option(segment, names(segment)) is not None
 
 
-class _Looking:
-    """Looks at the files of one command, at each path once and at MAX_FILES of them."""
+class _TooManyError(Exception):
+    """More is named than is looked at."""
 
-    def __init__(self, resolver: Resolver, path: Sequence[str]) -> None:
+
+class _Looking:
+    """Looks at the files of one command, at each path once, and at no more than MAX_FILES of them."""
+
+    def __init__(self, resolver: Resolver, path: Sequence[str], env: Variables) -> None:
         self._resolver = resolver
         self._path = tuple(place for place in path if place.startswith("/"))
+        self._env = env
         self._seen: dict[str, FileIdentity | None] = {}
+        self._names = MAX_NAMES
 
     def added(self, segment: Segment) -> Segment:
         """Add the files of a segment, and what runs beside them that no pin could hold."""
-        room = MAX_FILES - len(self._seen)
-        new = list(islice(_new(self._named(segment), self._seen), room + 1))
-        self._seen.update((path, self._resolver.file(path)) for path in new[:room])
-        if len(new) > room:
-            named = dict.fromkeys(new[:room])
-            unpinned: str | None = "one of more files than are looked at"
-        else:
-            named = dict.fromkeys(self._named(segment))
-            unpinned = self._unpinned(segment)
-        would_run = frozenset(self._would_run(segment))
-        looked_at = ((path, self._seen[path]) for path in named)
-        found = tuple((path, file or MISSING) for path, file in looked_at if file or path in would_run)
-        return replace(segment, scripts=found, unpinned=unpinned)
+        held: dict[str, FileIdentity] = {}
+        try:
+            path = self._searched(segment)
+            self._hold(segment, path, held)
+            unpinned = self._interpreters(segment, path, held) or self._unpinned(segment)
+        except _TooManyError:
+            unpinned = _TOO_MANY
+        return replace(segment, scripts=tuple(held.items()), unpinned=unpinned)
 
-    def _named(self, segment: Segment) -> Iterator[str]:
-        yield from _paths(segment)
-        yield from _run(segment, self._path)
+    def _hold(self, segment: Segment, path: tuple[str, ...], held: dict[str, FileIdentity]) -> None:
+        """Add what is there of what is named, and of what would run also where it is to be.
 
-    def _would_run(self, segment: Segment) -> Iterator[str]:
-        """Give where what would run is, were it there: a file put there later makes another command of it."""
-        yield from _run(segment, self._path)
+        A file put there later makes another command of it.
+        """
+        self._look(paths(segment), held)
+        self._look(module_files(segment), held, missing=True)
+        for text in self._values(segment):
+            self._look(_by_value(segment, text, path), held, missing=True)
+        self._look(_run(segment, path), held, missing=True)
+        self._look(self._operands(segment), held, missing=True)
+
+    def _look(self, named: Iterable[str], held: dict[str, FileIdentity], *, missing: bool = False) -> None:
+        """Look at each path that is new; those where nothing is count where `missing` says so."""
+        seen = self._seen
+        for path in named:
+            self._names -= 1
+            if self._names < 0 or (len(seen) >= MAX_FILES and path not in seen):
+                raise _TooManyError
+            if path not in seen:
+                seen[path] = self._resolver.file(path) if len(path) < LONGEST_PATH else None
+            if found := seen[path]:
+                held[path] = found
+            elif missing:
+                held[path] = MISSING
+
+    def _searched(self, segment: Segment) -> tuple[str, ...]:
+        """Give where a bare name is looked for: on our PATH, and on those that are set in its place."""
+        if any(len(place) > _DEEPEST for place in segment.places):
+            raise _TooManyError
+        set_here = (*segment.assigned_before, *segment.assignments)
+        own = [value.value for name, value in set_here if name == _PATH]
+        own += [value for name, value in self._env if name == _PATH]
+        if not own:
+            return self._path
+        every = (place for value in own for place in value.split(":", MAX_SEARCHED + 1) if place)
+        first = list(islice(every, MAX_SEARCHED + 1))
+        if len(first) > MAX_SEARCHED:
+            raise _TooManyError
+        return (*self._path, *(absolute for place in first for absolute in at(segment, place)))
+
+    def _values(self, segment: Segment) -> tuple[str, ...]:
+        """Give what is set for it: a program may run, or load, what a variable names."""
+        if not (self._env or segment.assignments or segment.assigned_before):
+            return ()
+        set_here = ((name, value.value) for name, value in (*segment.assigned_before, *segment.assignments))
+        every = (
+            value
+            for name, value in (*set_here, *self._env)
+            if value and name != _PATH and not only_looks(name, value)
+        )
+        first = tuple(islice(every, MAX_VALUES + 1))
+        if len(first) > MAX_VALUES:
+            raise _TooManyError
+        return first
+
+    def _operands(self, segment: Segment) -> Iterator[str]:
+        """Give what an interpreter tries for a program that is not there now."""
         for operand in operands(segment):
-            for place in _at(segment, operand):
+            for place in at(segment, operand):
                 if not self._seen.get(place):
-                    yield from (f"{place}{end}" for end in ("", *_endings(segment)))
+                    yield place
+                    yield from (f"{place}{end}" for end in endings(segment))
+
+    def _interpreters(
+        self, segment: Segment, path: tuple[str, ...], held: dict[str, FileIdentity]
+    ) -> str | None:
+        """Add what runs the scripts that are held, and their program itself, where others can change it.
+
+        Returns a script of which it cannot be told.
+        """
+        followed: set[bytes] = set()
+        pending = [*self._program(segment), *held.items()]
+        for script, identity in pending:
+            beginning = self._beginning(script, identity)
+            if beginning in followed:
+                continue
+            runs = interpreters(segment, beginning)
+            if runs is None:
+                return script
+            followed.add(beginning or b"")
+            for command in runs:
+                found: dict[str, FileIdentity] = {}
+                self._look(_interpreter(command, path), found, missing=True)
+                pending += found.items()
+                held.update((place, each) for place, each in found.items() if each is MISSING or each.sha256)
+                unknown = _relative(command) if segment.cwd is None else None
+                if unknown := unknown or self._unpinned_operand(command):
+                    return unknown
+        return None
+
+    def _program(self, segment: Segment) -> Iterator[tuple[str, FileIdentity]]:
+        if segment.executable is not None and segment.executable.script:
+            yield segment.executable.real_path, segment.executable.identity
+
+    def _beginning(self, path: str, identity: FileIdentity) -> bytes | None:
+        if identity in (MISSING, NOT_LOOKED_AT):
+            return b""
+        return self._resolver.beginning(path, identity)
 
     def _unpinned(self, segment: Segment) -> str | None:
         """Find what runs and cannot be pinned: a directory, a file that is missing, a cache of a module."""
@@ -132,19 +204,24 @@ class _Looking:
             return f"`{segment.words[0].value}`"
         if changing := _not_literal(segment):
             return f"what `{changing}` becomes"
+        return self._unpinned_operand(segment)
+
+    def _unpinned_operand(self, segment: Segment) -> str | None:
         given = module(segment)
         if given:
             return self._cache(segment, given)
         any_file, first = False, None
         for operand in operands(segment):
-            places = list(_at(segment, operand))
+            places = list(at(segment, operand))
             if any(self._seen.get(place) for place in places):
                 any_file = True
             elif directory := next((place for place in places if self._resolver.real_directory(place)), None):
                 return posixpath.normpath(directory)
             else:
-                endings = _endings(segment)
-                any_file = any_file or any(self._seen.get(f"{at}{end}") for at in places for end in endings)
+                tried = endings(segment)
+                any_file = any_file or any(
+                    self._seen.get(f"{place}{end}") for place in places for end in tried
+                )
                 first = first or (None if may_be_verb(segment, operand) else operand)
         return f"{first} {NOT_THERE}" if first and not any_file else None
 
@@ -152,7 +229,7 @@ class _Looking:
         """Find where Python keeps what it compiled of a module of this place: that may run in its stead."""
         parts = given.split(".")
         for length in range(1, len(parts) + 1):
-            for place in _at(segment, "/".join(parts[:length])):
+            for place in at(segment, "/".join(parts[:length])):
                 caches = {
                     f"{place}/__pycache__": ("/__main__.py", "/__init__.py"),
                     f"{posixpath.dirname(place)}/__pycache__": (".py",),
@@ -164,12 +241,11 @@ class _Looking:
         return None
 
 
-def _new(paths: Iterable[str], seen: Container[str]) -> Iterator[str]:
-    fresh: set[str] = set()
-    for path in paths:
-        if path not in seen and path not in fresh:
-            fresh.add(path)
-            yield path
+def _by_value(segment: Segment, text: str, path: tuple[str, ...]) -> Iterator[str]:
+    """Give every file that the value of a variable may name: as a path, a program, or a line with both."""
+    yield from paths_in(segment, text, endings(segment))
+    for piece in pieces(text):
+        yield from _places(segment, piece, path)
 
 
 def _run(segment: Segment, path: tuple[str, ...]) -> Iterator[str]:
@@ -177,78 +253,36 @@ def _run(segment: Segment, path: tuple[str, ...]) -> Iterator[str]:
     if segment.executable is None and not segment.builtin:
         yield from _places(segment, segment.words[0].value, path)
     if _runs_words(segment):
-        texts = (word.value for word in segment.words[1:] if word.literal)
-        pieces = dict.fromkeys(piece for text in texts for piece in (text, *_BETWEEN.split(text)))
-        for piece in pieces:
-            yield from _places(segment, piece, path)
+        for word in segment.words[1:]:
+            if word.literal:
+                yield from _places(segment, word.value, path)
+                for piece in pieces(word.value):
+                    yield from _places(segment, piece, path)
+
+
+def _relative(command: Segment) -> str | None:
+    name = command.words[0].value
+    return f"`{name}`" if "/" in name and not name.startswith("/") else None
+
+
+def _interpreter(command: Segment, path: tuple[str, ...]) -> Iterator[str]:
+    yield from _run(command, path)
+    yield from paths(command)
+    yield from module_files(command)
 
 
 def _places(segment: Segment, name: str, path: tuple[str, ...]) -> Iterator[str]:
-    yield from _at(segment, name)
+    yield from at(segment, name)
     if _BARE.fullmatch(name):
-        given = (
-            value.value for key, value in (*segment.assigned_before, *segment.assignments) if key == "PATH"
-        )
-        own = (place for value in given for place in value.split(":") if place.startswith("/"))
-        yield from (posixpath.join(place, name) for place in (*path, *own))
+        for place in path:
+            yield posixpath.join(place, name)
 
 
 def _not_literal(segment: Segment) -> str | None:
-    """Find a word that may name what runs, and that bash still expands."""
+    """Find a word that may name what runs, or a value that does, and that bash still expands."""
+    set_here = (*segment.assigned_before, *segment.assignments)
+    if changing := next((name for name, value in set_here if not value.literal and name != _PATH), None):
+        return f"${changing}"
     if not _runs_words(segment) and names(segment).isdisjoint(RUNS_OPERAND):
         return None
     return next((word.source for word in segment.words[1:] if not word.literal), None)
-
-
-def _paths(segment: Segment) -> Iterator[str]:
-    """Give every path that a word may name, wherever the command may run; relative ones need a directory."""
-    endings = _endings(segment)
-    for word in segment.words[1:]:
-        if not word.literal or not word.value:
-            continue
-        for text in _named(word.value):
-            for place in _at(segment, text):
-                yield place
-                yield from (f"{place}{end}" for end in endings)
-        for part in _parts(word.value):
-            yield from _at(segment, part)
-    if given := module(segment):
-        yield from _module_files(segment, given)
-
-
-def _endings(segment: Segment) -> tuple[str, ...]:
-    return tuple(end for name in names(segment) for end in _TRIED.get(name, ()))
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Give what inside a word looks like a path: `exec=./x`, `!./x -9`, `a.jar:b.jar`, `file:///x`."""
-    if _PARTS.search(text):
-        yield from (part for part in _PARTS.split(text) if _PART_OF_PATH.search(part))
-
-
-def _at(segment: Segment, text: str) -> Iterator[str]:
-    if text.startswith("/"):
-        yield text
-    elif text:
-        yield from (posixpath.join(place, text) for place in segment.places)
-
-
-def _named(text: str) -> Iterator[str]:
-    """Give what a word may name: itself, `--option=PATH`, and of `-abPATH` all behind each letter."""
-    if not text.startswith("-"):
-        yield text
-    elif letters := _LETTERS.match(text):
-        yield from (text[at:] for at in range(len("-o"), letters.end() + 1))
-    elif not text.startswith("--"):
-        yield text[len("-o") :]
-    if "=" in text:
-        yield text.partition("=")[2]
-    if text[:1] == "@":
-        yield text[1:]
-
-
-def _module_files(segment: Segment, given: str) -> Iterator[str]:
-    parts = given.split(".")
-    for length in range(1, len(parts) + 1):
-        for place in _at(segment, "/".join(parts[:length])):
-            yield from (f"{place}{end}" for end in _LOADED)
