@@ -80,8 +80,8 @@ class FilesystemResolver:
 
     def beginning(self, path: str, identity: FileIdentity) -> bytes | None:
         """Give the first bytes of a file that was looked at; one that cannot be read is no script."""
-        if identity.sha256 not in {None, UNHASHED} and self._left is not None:
-            return self._left.beginning(identity)
+        if identity.sha256 not in {None, UNHASHED} and self._fixed is not None:
+            return self._reading.beginning(identity)
         return _beginning(path, identity.mtime_ns, identity.ctime_ns)
 
     def real_directory(self, path: str) -> str | None:

@@ -25,6 +25,7 @@ from core.shell.shebang import interpreters
 MAX_FILES: Final = 2048
 MAX_NAMES: Final = 16 * MAX_FILES  # those that were looked at already included
 MAX_VALUES: Final = 256
+MAX_TEXT: Final = 256 * 1024  # characters of values, each counted once for every command that it is set for
 MAX_SEARCHED: Final = 16  # places of a PATH that the line itself sets
 NOT_THERE: Final = "(not there now)"
 _TOO_MANY: Final = "one of more files than are looked at"
@@ -86,6 +87,7 @@ class _Looking:
         self._env = env
         self._seen: dict[str, FileIdentity | None] = {}
         self._names = MAX_NAMES
+        self._text = MAX_TEXT
 
     def added(self, segment: Segment) -> Segment:
         """Add the files of a segment, and what runs beside them that no pin could hold."""
@@ -150,7 +152,8 @@ class _Looking:
             if value and name != _PATH and not only_looks(name, value)
         )
         first = tuple(islice(every, MAX_VALUES + 1))
-        if len(first) > MAX_VALUES:
+        self._text -= sum(map(len, first))
+        if len(first) > MAX_VALUES or self._text < 0:
             raise _TooManyError
         return first
 
@@ -227,6 +230,8 @@ class _Looking:
 
     def _cache(self, segment: Segment, given: str) -> str | None:
         """Find where Python keeps what it compiled of a module of this place: that may run in its stead."""
+        if len(given) >= LONGEST_PATH:
+            raise _TooManyError
         parts = given.split(".")
         for length in range(1, len(parts) + 1):
             for place in at(segment, "/".join(parts[:length])):

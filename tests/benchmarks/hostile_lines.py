@@ -13,6 +13,8 @@ PROGRAM = "/usr/bin/hostname"  # on the allowlist a thousand times, with other a
 _JUST_UNDER = LINE_LIMIT - 4096
 _ENVELOPE = {"jsonrpc": "2.0", "method": "exec.approval.request"}
 
+_NAMES = tuple(f"{number:04x}" for number in range(6200))
+
 # Lines of a shell, by what is hostile about them.
 LINES: Mapping[str, str] = {
     "one word of 64 KiB": "rg " + "a" * (MAX_LENGTH - 3),
@@ -52,6 +54,17 @@ LINES: Mapping[str, str] = {
     "a package manager with 4,000 words": "npm " + "zz " * 4000,
     "4,000 options that are abbreviated": "sort --compr" + " --zzz" * 4000,
     "a carrier of 4,000 different words": "xargs " + " ".join(f"w{number:x}" for number in range(4000)),
+    "6,200 places of a PATH for 6,200 words": f"PATH=/{':/'.join(_NAMES)} xargs '{' '.join(_NAMES)}'",
+    "16 places of a PATH for 6,200 words": f"PATH=/{':/'.join(_NAMES[:16])} xargs '{' '.join(_NAMES)}'",
+    "16 long places of a PATH for 300 words": f"PATH=/{':/'.join(name * 900 for name in _NAMES[:16])} "
+    f"xargs '{' '.join(_NAMES[:300])}'",
+    "60,000 short options in one word": "tar -" + "a" * 60_000,
+    "60,000 letters with endings to try": "node -" + "a" * 60_000,
+    "a module of 30,000 packages": "python3 -m " + "a." * 30_000 + "b",
+    "30,000 commands in a variable": f"A='{'x ' * 30_000}' make",
+    "thirty long variables before thirty commands": "; ".join(
+        [f"A{number}='{' '.join(_NAMES[:200])}'" for number in range(30)] + ["make"] * 30
+    ),
     "letters beyond ASCII, and a control character": "é" * 60_000 + "\x01",
     "64 KiB of letters beyond ASCII": "rg " + "é" * 60_000,
     "20,000 different letters": "rg " + "".join(map(chr, range(0x4E00, 0x9C20))),
@@ -75,6 +88,14 @@ def argvs() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "10,000 variables", {"argv": ["rg"], "env": {f"V{n}": "v" for n in range(10_000)}}
     yield "60,000 variables", {"argv": ["rg"], "env": {f"V{n}": "" for n in range(60_000)}}
     yield "one MiB in a variable", {"argv": ["rg"], "env": {"V": "v" * _JUST_UNDER}}
+    yield "one MiB in a variable of a program that runs it", {"argv": ["make"], "env": {"V": ", " * 500_000}}
+    yield (
+        "60,000 variables of a program that runs them",
+        {
+            "argv": ["make"],
+            "env": {f"V{n}": "x" for n in range(60_000)},
+        },
+    )
     yield "one MiB of standard input", {"argv": ["rg"], "stdin": "AAAA" * (_JUST_UNDER // 4)}
     yield "a cwd of 60,000 parts", {"argv": ["rg"], "cwd": "/a" * 60_000}
     yield (

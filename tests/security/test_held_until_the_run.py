@@ -72,6 +72,24 @@ CHANGED = [
     ("sudo ./zz", "zz"),
     ("sudo bash p.sh", "p.sh"),
     ("python3 p.sh | head", "p.sh"),
+    ("make --eval='a:;./zz' a", "zz"),
+    ("make --eval='a:;@./zz' a", "zz"),
+    ("make '--eval=a:;(./zz)' a", "zz"),
+    ("make '--eval=a:;x|./zz>y' a", "zz"),
+    ("make '--eval=a:;`./zz`' a", "zz"),
+    ("git -c 'core.pager={./zz}' log", "zz"),
+    ("GREP=./zz zgrep y b.py", "zz"),
+    ("sh -c 'GREP=./zz zgrep y b.py'", "zz"),
+    ("GREP=./zz; zgrep y b.py", "zz"),
+    ("env GREP=./zz zgrep y b.py", "zz"),
+    ("DIFF=./zz bzdiff a b", "zz"),
+    ("GIT_PAGER=./zz git log", "zz"),
+    ("GIT_PAGER='sh p.sh' git log", "p.sh"),
+    ("GIT_EXTERNAL_DIFF='./zz -x' git diff", "zz"),
+    ("CC=./zz make", "zz"),
+    ("CC='ccache ./zz' make", "zz"),
+    ("NODE_OPTIONS=--require=./zz node x.js", "zz"),
+    ("LANG=./zz make", "zz"),
 ]
 
 
@@ -105,6 +123,14 @@ ABSENT = [
     ("doas id", "bin/doas"),
     ("pkexec id", "bin/pkexec"),
     ("cd nowhere; ./late", "late"),
+    ("python3 -m late", "late.py"),
+    ("python3 -m late", "late.so"),
+    ("python3 -m late.x", "late.py"),
+    ("python3 -Bmlate", "late.pyc"),
+    ("GREP=./late zgrep y b.py", "late"),
+    ("GREP=late zgrep y b.py", "bin/late"),
+    ("CC='late -x' make", "bin/late"),
+    ("PAGER=late; git log", "bin/late"),
 ]
 
 
@@ -114,6 +140,45 @@ async def test_a_file_that_comes_after_the_question_does_not_run(judge, place, l
     late = place / name
     late.write_text("#!/bin/sh\necho PLANTED\n")
     late.chmod(0o755)
+    with pytest.raises(BindingMismatch, match="scripts"):
+        reverify(order(case), FilesystemResolver())
+
+
+@pytest.mark.parametrize("name", ["__main__.py", "__init__.py", "x.py"])
+async def test_a_package_that_comes_after_the_question_does_not_run(judge, place, name):
+    case = asked(judge, "python3 -m late.x")
+    (place / "late").mkdir()
+    (place / "late" / name).write_text("print('PLANTED')\n")
+    with pytest.raises(BindingMismatch, match="scripts"):
+        reverify(order(case), FilesystemResolver())
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("python3 -m late", "later.py"),
+        ("python3 -c 'import late'", "late.py"),
+        ("python3 -m late", "late.txt"),
+        ("GREP=./late zgrep y b.py", "late.py"),
+        ("LANG=late make", "bin/late"),
+        ("GREP=./late grep y b.py", "late"),
+        ("late=1 make", "bin/late"),
+    ],
+)
+async def test_what_nothing_would_run_may_come(judge, place, line, name):
+    case = judge.examine(exec_call(line=line))
+    (place / name).write_text("#!/bin/sh\necho PLANTED\n")
+    (place / name).chmod(0o755)
+    reverify(order(case), FilesystemResolver())
+
+
+@pytest.mark.parametrize("value", ["./zz", "sh ./zz", "a,./zz", "zz"])
+async def test_what_a_variable_of_the_request_names_is_held_too(judge, place, value):
+    (place / "bin" / "zz").write_text("#!/bin/sh\n")
+    (place / "bin" / "zz").chmod(0o755)
+    case = asked(judge, "zgrep y b.py", env=(("GREP", value),))
+    for directory in (place, place / "bin"):
+        (directory / "zz").write_text("#!/bin/sh\necho SWAPPED\n")
     with pytest.raises(BindingMismatch, match="scripts"):
         reverify(order(case), FilesystemResolver())
 

@@ -168,6 +168,12 @@ INSIDE_A_WORD = [
     ("git -c 'alias.z=!sh ./x -9' z", "x"),
     ("gcc -wrapper ./x,a -c t.c", "x"),
     ("make 'CC=./x -c' all", "x"),
+    ("make --eval='a:;./x' a", "x"),
+    ("make --eval='a:;@./x>b' a", "x"),
+    ("GREP=./x zgrep y a.js", "x"),
+    ("sh -c 'GREP=./x zgrep y a.js'", "x"),
+    ("GREP='./x -e' zgrep y a.js", "x"),
+    ("DIFF=./x bzdiff a.js b.js", "x"),
 ]
 
 
