@@ -104,13 +104,14 @@ def _as_long_as(segment: Segment, entry: AllowlistEntry, env: Sequence[tuple[str
 
 
 def _files_stay(segment: Segment) -> list[str]:
-    changeable = segment.scripts and [path for path, identity in segment.scripts if identity.sha256]
-    if changeable:
-        stays = "stays as it is" if len(changeable) == 1 else "stay as they are"
-        return [f"{' and '.join(changeable)} {stays}"]
     executable = segment.executable
-    changes = executable is not None and not executable.trusted
-    return ["the file stays as it is"] if changes else []
+    program = [executable.path] if executable is not None and not executable.trusted else []
+    scripts = [path.replace("/./", "/") for path, identity in segment.scripts if identity.sha256]
+    if program and not scripts:
+        return ["the file stays as it is"]
+    changeable = list(dict.fromkeys((*program, *scripts)))
+    stays = "stays as it is" if len(changeable) == 1 else "stay as they are"
+    return [f"{' and '.join(changeable)} {stays}"] if changeable else []
 
 
 def _variables_stay(segment: Segment, env: Sequence[tuple[str, str]]) -> list[str]:

@@ -284,10 +284,7 @@ def _places(segment: Segment, name: str, path: tuple[str, ...]) -> Iterator[str]
 
 
 def _not_literal(segment: Segment) -> str | None:
-    """Find a word that may name what runs, or a value that does, and that bash still expands."""
-    set_here = (*segment.assigned_before, *segment.assignments)
-    if changing := next((name for name, value in set_here if not value.literal and name != _PATH), None):
-        return f"${changing}"
+    """Find a word that may name what runs, and that bash still expands."""
     if not _runs_words(segment) and names(segment).isdisjoint(RUNS_OPERAND):
         return None
     return next((word.source for word in segment.words[1:] if not word.literal), None)

@@ -116,7 +116,11 @@ def test_another_file_beside_it_may_change(place, first_line, name):
 def test_what_is_remembered_names_the_interpreter(place):
     program(place / "tool.sh", f"#!{place}/bin/mytool\n")
     offered = decide(facts("./tool.sh", place)).always
-    assert f"{place}/bin/mytool stays as it is" in offered.words[0]
+    assert f"{place}/tool.sh and {place}/bin/mytool stay as they are" in offered.words[0]
+    program(place / "tool.sh", "#!/bin/sh\n")
+    assert "as long as the file stays as it is" in decide(facts("./tool.sh", place)).always.words[0]
+    offered = decide(facts("bash ./lib.sh", place)).always
+    assert f"as long as {place}/lib.sh stays as it is" in offered.words[0]
 
 
 @pytest.mark.parametrize(
