@@ -186,7 +186,7 @@ def _risks(
     if len(facts.segments) == 1:
         return found  # there is no other command that could change what it runs
     found += changeable(segment, facts)
-    exposed = changeable_script(segment, facts)
+    exposed = changeable_script(segment, facts, around.env)
     if not exposed or admitting(segment, (each for each in entries if not each.learned), around):
         return found
     return (*found, *exposed)  # no operator trusts the command whatever the script says

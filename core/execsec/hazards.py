@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import does, harmless
 from core.shell.carrying import carrying_option
 from core.shell.environment import dangerous, plain, substitutes
+from core.shell.named_files import pieces
 from core.shell.names import loads_nothing, names
 from core.shell.program_file import module
 from core.shell.programs import (
@@ -69,7 +71,9 @@ def changeable(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
     return (_replaceable(segment.words[0].value),)
 
 
-def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
+def changeable_script(
+    segment: Segment, facts: CommandFacts, env: Sequence[tuple[str, str]] = ()
+) -> tuple[Hazard, ...]:
     """Name a script that another command of the same line could replace, so that no pin would hold."""
     if len(facts.segments) == 1:
         return ()
@@ -79,7 +83,7 @@ def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ..
         return (_replaceable(script),)
     if segment.builtin or not segment.words or loads_nothing(segment):
         return ()
-    name = module(segment) or _named_before(segment, facts)
+    name = module(segment) or _named_before(segment, facts, env)
     return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()
 
 
@@ -99,8 +103,11 @@ def near_own_state(segment: Segment) -> tuple[Hazard, ...]:
     return (Hazard("exec.own-state", reason, even_under_full=True),)
 
 
-def _named_before(segment: Segment, facts: CommandFacts) -> str | None:
-    """Find a word like `b.go` that is no file now, and that another command of the line names as well."""
+def _named_before(segment: Segment, facts: CommandFacts, env: Sequence[tuple[str, str]]) -> str | None:
+    """Find a file that is not there now, like `b.go` or `./x`, and that another command names as well.
+
+    It stands among the words, or in what is set for them.
+    """
     others = {
         posixpath.basename(word)
         for each in facts.segments
@@ -108,7 +115,14 @@ def _named_before(segment: Segment, facts: CommandFacts) -> str | None:
         for word in each.argv[1:]
     }
     files = (word for word in segment.argv[1:] if _FILE_LIKE.fullmatch(word))
-    return next((word for word in files if posixpath.basename(word) in others), None)
+    every = chain(files, _named_in_values(segment, env))
+    return next((name for name in every if posixpath.basename(name) in others), None)
+
+
+def _named_in_values(segment: Segment, env: Sequence[tuple[str, str]]) -> Iterator[str]:
+    set_here = (*segment.assigned_before, *segment.assignments)
+    for text in (*(value.value for _, value in set_here), *(value for _, value in env)):
+        yield from (piece for piece in pieces(text) if "/" in piece or _FILE_LIKE.fullmatch(piece))
 
 
 def _behind_writers(segment: Segment, facts: CommandFacts) -> bool:

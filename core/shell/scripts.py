@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from core.model.command import MISSING, NOT_LOOKED_AT, CommandFacts, FileIdentity, Segment
 from core.ports import Resolver
-from core.shell.builtins import CARRYING
+from core.shell.builtins import harmless
 from core.shell.carrying import carrying_option
 from core.shell.environment import only_looks
 from core.shell.named_files import LONGEST_PATH, at, endings, module_files, paths, paths_in, pieces
@@ -59,7 +59,7 @@ def _may_read_programs(segment: Segment) -> bool:
     if not segment.words:
         return False
     if segment.builtin:
-        return segment.words[0].value in CARRYING
+        return not harmless(segment)
     executable = segment.executable
     data = executable is not None and executable.trusted and only_filters(segment)
     return not (loads_nothing(segment) or data) or _has_carrying_option(segment)

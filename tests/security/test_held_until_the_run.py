@@ -90,6 +90,10 @@ CHANGED = [
     ("CC='ccache ./zz' make", "zz"),
     ("NODE_OPTIONS=--require=./zz node x.js", "zz"),
     ("LANG=./zz make", "zz"),
+    ("export GREP=./zz; zgrep y b.py", "zz"),
+    ("declare -x GREP=./zz; zgrep y b.py", "zz"),
+    ("printf -v GREP ./zz; zgrep y b.py", "zz"),
+    ("GREP=x; readonly GREP=./zz; zgrep y b.py", "zz"),
 ]
 
 

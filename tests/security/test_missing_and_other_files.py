@@ -112,6 +112,21 @@ def test_a_file_that_an_earlier_command_names_is_not_admitted_by_what_was_learne
         assert effect(facts(f"{first} && {program}", tmp_path), *entries, ask="off") == "allow"
 
 
+@pytest.mark.parametrize("first", ["cp x late", "mv x ./late", "tar -xf a.tar late", "cat x | tee late"])
+@pytest.mark.parametrize("value", ["./late", "sh ./late", "a=b,./late", "{}/late"])
+def test_a_file_that_a_variable_names_and_another_command_could_put_there_is_not_admitted(
+    first: str, value: str, tmp_path: Path
+) -> None:
+    program = f"GREP='{value.format(tmp_path)}' zgrep y x"
+    entries = (*judge(facts(program, tmp_path)).always.entries, "/usr/bin/cp", "/usr/bin/mv")
+    for line in ("tar -xf a.tar late", "cat x", "tee late", "cp x other", "cat x late"):
+        entries = (*entries, *judge(facts(line, tmp_path)).always.entries)
+    assert effect(facts(program, tmp_path), *entries, ask="off") == "allow"
+    assert effect(facts(f"{first} && {program}", tmp_path), *entries, ask="off") == "deny"
+    for harmless in ("cp x other", "cat x late"):
+        assert effect(facts(f"{harmless} && {program}", tmp_path), *entries, ask="off") == "allow"
+
+
 @pytest.mark.parametrize(
     "name",
     ["pytest.py", "pytest.so", "pytest/__init__.py", "pytest.pyc", "pytest.cpython-311-x86_64-linux-gnu.so"],
