@@ -34,6 +34,7 @@ _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 _IS_SET = re.compile(r"[A-Za-z_]\w*=|-0\Z|--null\Z|-i\Z|-\Z|--ignore-environment\Z", re.ASCII)
 
 _NOTHING: frozenset[str] = frozenset()
+_PUT_NO_FILE = ONLY_READ | frozenset(("mkdir", "rm", "rmdir"))
 _NOTED = _NOTHING.union(
     PRIVILEGE_CHANGERS, CARRIERS, PACKAGE_RUNNERS, FETCHING_VERBS.keys(), CARRYING_OPTIONS.keys()
 )
@@ -111,7 +112,7 @@ def _named_before(segment: Segment, facts: CommandFacts, env: Sequence[tuple[str
     others = {
         posixpath.basename(word)
         for each in facts.segments
-        if each is not segment and not _only_reads(each)
+        if each is not segment and not _puts_no_file(each)
         for word in each.argv[1:]
     }
     files = (word for word in segment.argv[1:] if _FILE_LIKE.fullmatch(word))
@@ -130,11 +131,16 @@ def _behind_writers(segment: Segment, facts: CommandFacts) -> bool:
     return any(not _only_reads(each) for each in before_or_beside(segment, facts))
 
 
-def _only_reads(segment: Segment) -> bool:
+def _only_reads(segment: Segment, only: frozenset[str] = ONLY_READ) -> bool:
     if segment.builtin or not segment.words:
         return not segment.words or harmless(segment)
     trusted = segment.executable is not None and segment.executable.trusted
-    return trusted and names(segment) <= ONLY_READ
+    return trusted and names(segment) <= only
+
+
+def _puts_no_file(segment: Segment) -> bool:
+    """Tell whether it writes no file, though it may make or remove directories."""
+    return _only_reads(segment, _PUT_NO_FILE)
 
 
 def _runs_alone(segment: Segment, facts: CommandFacts) -> bool:
