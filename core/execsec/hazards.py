@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 from msgspec import Struct
 
@@ -109,15 +108,18 @@ def _named_before(segment: Segment, facts: CommandFacts, env: Sequence[tuple[str
 
     It stands among the words, or in what is set for them.
     """
+    files = [word for word in segment.argv[1:] if _FILE_LIKE.fullmatch(word)]
+    if env or segment.assignments or segment.assigned_before:
+        files += _named_in_values(segment, env)
+    if not files:
+        return None
     others = {
         posixpath.basename(word)
         for each in facts.segments
         if each is not segment and not _puts_no_file(each)
         for word in each.argv[1:]
     }
-    files = (word for word in segment.argv[1:] if _FILE_LIKE.fullmatch(word))
-    every = chain(files, _named_in_values(segment, env))
-    return next((name for name in every if posixpath.basename(name) in others), None)
+    return next((name for name in files if posixpath.basename(name) in others), None)
 
 
 def _named_in_values(segment: Segment, env: Sequence[tuple[str, str]]) -> Iterator[str]:
