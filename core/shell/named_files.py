@@ -44,10 +44,10 @@ _LOADED: Final = (
 )
 # Between the words of a line that is one word (`bash p.sh; ls`), and, inside each of these, around a path.
 _WORD: Final = re.compile(r"[^\s;|&<>()'\"`]+")
-_INSIDE: Final = re.compile(r"[^=,:!{}]+")
-_SIGNS: Final = re.compile(r"[\s;|&<>()'\"`=,:!{}]")
+_INSIDE: Final = re.compile(r"[^=,:!{}\[\]]+")
+_SIGNS: Final = re.compile(r"[\s;|&<>()'\"`=,:!{}\[\]]")
 # What make and others put before a command.
-_MARKS: Final = "@+-"
+_MARKS: Final = "@+-%\\"
 _PART_OF_PATH: Final = re.compile(r"[./]")
 _LETTERS: Final = re.compile(r"-[A-Za-z0-9]+")
 
@@ -88,10 +88,12 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def _unmarked(piece: str) -> Iterator[str]:
-    """Give a piece also without what stands before it: `@./x` in a recipe, and `file:` of `file:///x`."""
+    """Give a piece also without what stands before it: `@./x` in a recipe, `-I./x`, `file:` of `file:///x`."""
     yield f"/{piece.lstrip('/')}" if piece.startswith("//") else piece
     if piece[0] in _MARKS:
         yield piece.lstrip(_MARKS)
+        if path := _PART_OF_PATH.search(piece):
+            yield piece[path.start() :]
 
 
 def at(segment: Segment, text: str) -> Iterator[str]:
