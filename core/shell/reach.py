@@ -38,7 +38,7 @@ _COPY: Final = frozenset(("cp",))
 _OPENS_NOTHING: Final = word_list(
     """
     basename date dirname echo expr factor false getconf groups hostname id kill nproc pgrep pidof
-    pkill printenv printf ps pwd seq sleep test true tty uname uptime which who whoami yes [
+    pkill printenv printf ps pwd seq sleep test tr true tty uname uptime which who whoami yes [
     """
 )
 # With any other option `cp` may copy links, or make some.

@@ -50,7 +50,10 @@ def decided(
     facts = with_own_state(facts, resolver, policy, placement)
     listed = (
         AllowlistEntry("/usr/bin/*", source="test", placement=placement),
-        AllowlistEntry("/usr/bin/git", args=("status",), source="test", placement=placement),
+        *(
+            AllowlistEntry(f"/usr/bin/{program}", arg_pattern=".*", source="test", placement=placement)
+            for program in ("git", "awk", "sed")
+        ),
     )
     return decide(facts, policy, listed, placement, env=(), seen_before=True).decision
 
@@ -66,7 +69,10 @@ NAMES_ABOVE = [
     "rm -rf /", "rg x /", "find //", "rm -rf up", "rg x up/", "cp -rt.. sub",
     "cp -r --target-directory=.. x", "ln -s .. up2", "mv x ..", "rm -rf sub/../..", "sh -c 'rm -rf ..'",
     "nice rm -rf ..", "grep -r x /proc", "grep -r x /proc/1", "rg x /proc/self", "rg x /proc/1/task",
-    "cd sub; rm -rf ../..",
+    "cd sub; rm -rf ../..", "rg x / src", "rg -e x /", "rg --files /", "rg -f notes /", "rg --pretty --x y /",
+    "rg -tpy -- x /", "cp -rt/ sub/.", "cp -r --target-directory=/ sub", "chmod -R 777 /.", "find -name x /",
+    "git add /", "git add 'a b/../../'", "git -C.. status", "awk -f notes ..", "awk 1 -F ..", "sed -n p ..",
+    "git log '--output=x y,..'", "grep -re x ..",
 ]  # fmt: skip
 RUNS_ABOVE = [
     "rg x", "rg --hidden x src", "find -name x", "du -a", "grep -r x", "ls -R", "git status",
@@ -77,6 +83,10 @@ UNDISTURBED_BELOW = [
     "cat notes", "head -n1 ..", "cut -d/ -f1 notes", "tr / _", "sort -t/ -k1 notes", "echo ..",
     "test -d ..", "cd .. && pwd", "rg -uu token", "rg -uu token beside", "find . -name x", "du -a",
     "git status", "grep x ..", "rg x ../wsx", "rg a..b notes", "rg x ../.saysox", "rm -rf /srv",
+    "awk -F/ '{print $NF}' notes", "awk -F / 1 notes", "awk '/./' notes", "sed -n '/./p' notes",
+    "sed -i -e /../d notes", "rg / sub", "rg '/*' sub", "rg .. sub", "rg -n -F / sub", "rg -g '/*' x sub",
+    "rg --max-depth 2 .. sub", "grep -r .. sub", "grep -rne / sub", "grep --include=/ -r x sub",
+    "git commit -m fix:/", "git commit -m 'in ~,.. and /, x'", "git commit -m 'fix: / x'", "git commit -m 'see .., x'",
     "rg x /proc/mounts", "grep x / notes", "jq . notes", "ls --reverse sub",
 ]  # fmt: skip
 UNDISTURBED_ABOVE = [
