@@ -166,7 +166,7 @@ MERGES = [
 COPIES_BESIDE = [
     "cp -a a/sub ../x && cat file", "cp -r a/sub new && cat file", "cp -a a/other .. && cat file",
     "cp -a a .. && cat file", "cp -r a/sub a/x && cat file", "cp -a a/sub .. && pwd", "cp a/sub/file a && cat file",
-    "mkdir -p ../x && cp -r a/sub ../x && cat file", "cp -r a/sub b && cp -p file c && ls",
+    "mkdir -p ../x && cp -r a/sub ../x && cat file", "cp -r a/sub b && ls -la",
 ]  # fmt: skip
 
 
