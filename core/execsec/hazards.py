@@ -84,13 +84,19 @@ def changeable_script(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ..
 
 
 def near_own_state(segment: Segment) -> tuple[Hazard, ...]:
-    """Name the word, or the directory it runs in, by which a command on the host may come upon our state."""
+    """Name what, on the host, may bring a command upon our state, or upon the secrets of a process."""
     if segment.exposes is None:
         return ()
     kind, text = segment.exposes
     if kind is Exposure.LINK:
         reason = f"a command before it could make `{safe(text)}` a link; run it in a call of its own"
         return (Hazard("exec.changeable", reason),)
+    if kind is Exposure.UNNAMED:
+        reason = f"with `{safe(text)}` it reads files that nothing here names; name them in the command"
+        return (Hazard("exec.unnamed-files", reason),)
+    if kind is Exposure.ENVIRONMENT:
+        reason = f"`{safe(text)}` prints the environment of processes, in which secrets may stand"
+        return (Hazard("exec.prints-environment", reason),)
     where = f"Sayso's own state lies in `{safe(text)}`"
     if kind is Exposure.RUNS_ABOVE:
         reason = f"{where}, where this runs; run it in a directory below"

@@ -16,6 +16,8 @@ from core.execsec.path_pieces import at_home, path_pieces
 from core.execsec.policy import ExecPolicy
 from core.model.command import CommandFacts, Exposure, Placement, Segment
 from core.ports import Resolver
+from core.shell.carrying import listing_option
+from core.shell.environments import prints_environment
 from core.shell.names import names
 from core.shell.operands import texts
 from core.shell.programs import RUNS_ANYTHING
@@ -86,6 +88,11 @@ class _Looking:
         return None
 
     def _exposed(self, segment: Segment, facts: CommandFacts) -> tuple[Exposure, str] | None:
+        option = listing_option(segment, names(segment))
+        if option is not None:
+            return Exposure.UNNAMED, option
+        if prints_environment(segment):
+            return Exposure.ENVIRONMENT, segment.argv[0]
         if descends(segment):
             named = self._naming_above(segment)
             if named is not None:

@@ -117,6 +117,8 @@ class Exposure(StrEnum):
 
     NAMES_ABOVE = "names-above"
     LINK = "link"
+    UNNAMED = "unnamed"
+    ENVIRONMENT = "environment"
     RUNS_ABOVE = "runs-above"
 
 
