@@ -13,7 +13,7 @@ from typing import Any, Final
 import re2
 
 from core.display import safe
-from core.execsec.path_pieces import at_home, path_pieces
+from core.execsec.path_pieces import at_home, expanded, path_pieces
 from core.execsec.policy import DenyPattern, ExecPolicy
 from core.model.command import CommandFacts, Executable, Segment
 from core.model.decision import Decision, Effect, Layer
@@ -75,6 +75,8 @@ def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
     texts = [word.value for word in segment.words]
     if segment.assignments:
         texts += [word.value for _, word in segment.assignments]
+    if not segment.literal:
+        texts += expanded(segment, policy.home)
     joined = "\n".join(texts)
     path = _touched(segment, texts, joined, policy) if policy.protected_paths else None
     if path is not None:
@@ -160,9 +162,15 @@ def glob_reaches(pattern: str, path: str) -> bool:
 
 
 def component_may_be(pattern: str, name: str) -> bool:
-    """Tell whether a part of a glob may become this name; one that takes long to read may."""
+    """Tell whether a part of a glob may become this name; one that takes long to read may.
+
+    From the first bracket to behind the last it may be anything: what is in brackets, and which end them,
+    shells read each in its own way, and by quotes that are gone.
+    """
     if "{" in pattern or len(pattern) > _LONGEST_GLOB:
         return True
+    if "[" in pattern:
+        pattern = f"{pattern[: pattern.index('[')]}*{pattern[pattern.rfind(']') + 1 :]}"
     return re.match(translate(pattern), name) is not None  # `fnmatch` would keep 32,768 of them
 
 

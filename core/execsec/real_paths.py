@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from core.execsec.deny_rules import GLOB_SIGN, glob_reaches, is_of_a_process
 from core.execsec.made_links import MadeLinks, may_be_made
-from core.execsec.path_pieces import at_home, path_pieces
+from core.execsec.path_pieces import LONGEST_PATH, at_home, expanded, path_pieces
 from core.execsec.policy import ExecPolicy
 from core.model.command import CommandFacts, Exposure, Placement, Segment
 from core.ports import Resolver
@@ -71,6 +71,7 @@ class _Looking:
     def _reached(self, segment: Segment) -> str | None:
         """Give the protected path that a word leads to, or the path of which it cannot be told."""
         given = [word.value for word in segment.words] + [word.value for _, word in segment.assignments]
+        given += () if segment.literal else expanded(segment, self._home)
         for path in self._paths(given, segment):
             plain = posixpath.normpath(path)
             if is_of_a_process(plain):
@@ -145,10 +146,12 @@ class _Looking:
 
     def _naming_above(self, segment: Segment) -> str | None:
         """Find the first word that names a directory in which something protected lies."""
+        becomes = () if segment.literal else expanded(segment, self._home)
+        unknown = next((word for word in becomes if self._names_above(word, segment)), None)
         named = (at for at, word in enumerate(segment.argv) if at and self._names_above(word, segment))
         first = next(named, None)
-        if first is None:
-            return None
+        if first is None or unknown is not None:
+            return unknown
         no_paths = texts(segment)
         found = (at for at in chain((first,), named) if at not in no_paths)
         return next((segment.argv[at] for at in found), None)
@@ -184,6 +187,8 @@ class _Looking:
     def _absolute(self, pieces: Iterable[str], segment: Segment) -> Iterator[str]:
         for piece in filter(None, dict.fromkeys(pieces)):
             path = at_home(piece, self._home)
+            if len(path) > LONGEST_PATH:
+                path = posixpath.normpath(path)  # the kernel opens none; a shell may after this
             if path.startswith("/"):
                 yield path
             else:

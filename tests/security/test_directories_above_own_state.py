@@ -86,8 +86,8 @@ UNDISTURBED_BELOW = [
     "awk -F/ '{print $NF}' notes", "awk -F / 1 notes", "awk '/./' notes", "sed -n '/./p' notes",
     "sed -i -e /../d notes", "rg / sub", "rg '/*' sub", "rg .. sub", "rg -n -F / sub", "rg -g '/*' x sub",
     "rg --max-depth 2 .. sub", "grep -r .. sub", "grep -rne / sub", "grep --include=/ -r x sub",
-    "git commit -m fix:/", "git commit -m 'in ~,.. and /, x'", "git commit -m 'fix: / x'", "git commit -m 'see .., x'",
-    "rg x /proc/mounts", "grep x / notes", "jq . notes", "ls --reverse sub",
+    "git commit -m fix:/", "git commit -m 'in ~,.. and /, x'", "git commit -m 'fix: / x'",
+    "git commit -m 'see .., x'", "rg x /proc/mounts", "grep x / notes", "jq . notes", "ls --reverse sub",
 ]  # fmt: skip
 UNDISTURBED_ABOVE = [
     "ls", "ls -la", "cat notes", "cp a b", "mv a b", "rm a", "diff a b", "grep x ws/notes", "mkdir x",

@@ -42,10 +42,11 @@ def home(tmp_path: Path) -> Path:
 
 EXACT = [
     ("git", "add", "."), ("git", "commit", "-m", "x"), ("git", "pull"), ("tar", "xf", "x.tar"),
-    ("git", "add", "notes"), ("git", "commit", "-m", "Fix core/shell parsing"), ("git", "checkout", "-b", "f/x"),
-    ("git", "push", "-u", "origin", "f/x"), ("git", "stash"), ("git", "stash", "pop"), ("git", "log"),
-    ("python3", "-m", "black", "."), ("python3", "-m", "pytest"), ("npm", "run", "lint"), ("sed", "-i", "s/a/b/", "notes"),
-    ("rsync", "-a", "sub/", "."), ("python3", "x.py"), ("sed", "s/a/b/", "notes"), ("tee", "x/y"),
+    ("git", "add", "notes"), ("git", "commit", "-m", "Fix core/shell parsing"),
+    ("git", "checkout", "-b", "f/x"), ("git", "push", "-u", "origin", "f/x"), ("git", "stash"),
+    ("git", "stash", "pop"), ("git", "log"), ("python3", "-m", "black", "."), ("python3", "-m", "pytest"),
+    ("npm", "run", "lint"), ("sed", "-i", "s/a/b/", "notes"), ("rsync", "-a", "sub/", "."),
+    ("python3", "x.py"), ("sed", "s/a/b/", "notes"), ("tee", "x/y"),
 ]  # fmt: skip
 
 
@@ -155,18 +156,20 @@ def test_where_nobody_is_asked_it_is_denied(home: Path) -> None:
 MERGES = [
     "cp -a a/sub .. && cat file", "cp -r a/sub .. && cat file", "cp -R a/sub .. && cat file",
     "cp -dr a/sub ..; cat file", "cp -Pr a/sub .. | cat file", "cp --archive a/sub .. && cat file",
-    "cp --recursive --force a/sub .. && cat file", "cp -vra a/sub ../ && cat file", "cp -a a/sub/ .. && cat file",
-    "cp -aS x a/sub .. && cat file", "cp -aS a/sub .. x && cat file", "cp --arch a/sub .. && cat file",
-    "cp -aT a/sub . && cat file", "cp -a --no-target-directory a/sub . && cat file", "cp -at .. a/sub && cat file",
-    "cp -a a/sub ../../ws && cat file", "cp -a a/sub a/dang .. && cat file", "cp -d a/sub/file . && cat file",
-    "cp -a -- a/sub .. && cat file", "cp -a a/sub .. && cd . && cat file", "cp -a a/sub .. && head -n1 file",
-    "cp -a a/s? .. && cat file", "mv ../sub ../sub3 && cp -a a/sub3 .. && cat file",
-    "cd . ; cp -a a/sub .. ; cat file",
+    "cp --recursive --force a/sub .. && cat file", "cp -vra a/sub ../ && cat file",
+    "cp -a a/sub/ .. && cat file", "cp -aS x a/sub .. && cat file", "cp -aS a/sub .. x && cat file",
+    "cp --arch a/sub .. && cat file", "cp -aT a/sub . && cat file",
+    "cp -a --no-target-directory a/sub . && cat file", "cp -at .. a/sub && cat file",
+    "cp -a a/sub ../../ws && cat file", "cp -a a/sub a/dang .. && cat file",
+    "cp -d a/sub/file . && cat file", "cp -a -- a/sub .. && cat file", "cp -a a/sub .. && cd . && cat file",
+    "cp -a a/sub .. && head -n1 file", "cp -a a/s? .. && cat file",
+    "mv ../sub ../sub3 && cp -a a/sub3 .. && cat file", "cd . ; cp -a a/sub .. ; cat file",
 ]  # fmt: skip
 COPIES_BESIDE = [
     "cp -a a/sub ../x && cat file", "cp -r a/sub new && cat file", "cp -a a/other .. && cat file",
-    "cp -a a .. && cat file", "cp -r a/sub a/x && cat file", "cp -a a/sub .. && pwd", "cp a/sub/file a && cat file",
-    "mkdir -p ../x && cp -r a/sub ../x && cat file", "cp -r a/sub b && ls -la",
+    "cp -a a .. && cat file", "cp -r a/sub a/x && cat file", "cp -a a/sub .. && pwd",
+    "cp a/sub/file a && cat file", "mkdir -p ../x && cp -r a/sub ../x && cat file",
+    "cp -r a/sub b && ls -la",
 ]  # fmt: skip
 
 

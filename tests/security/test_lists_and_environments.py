@@ -52,24 +52,25 @@ UNNAMED = [
     r"printf '../.say%s/token\0' so | sort --files0-from=-", "wc --files0-from=-", "wc --files0-from list",
     "wc --fil=-", "sort --f list", "du --files0-from=list", "find -files0-from list", "file -f -",
     "file -bf list", "file -flist", "file --files-from list", "file --files list", "tar cf x.tar -T -",
-    "tar -cTf list x.tar", "tar cf x --files-from=l", "rsync -a --files-from=l . sub", "nice wc --files0-from=-",
+    "tar -cTf list x.tar", "tar cf x --files-from=l", "rsync -a --files-from=l . sub",
+    "nice wc --files0-from=-",
 ]  # fmt: skip
 NAMED = [
-    "sort notes", "wc -l notes", "wc --lines notes", "du -sh .", "find . -name x", "file notes", "file -b notes",
-    "grep -f notes notes", "rg -f notes notes", "tar cf x.tar notes", "rsync -a notes sub", "sort -f notes",
-    "sort --field-separator=, notes", "head --files0-from=-", "grep --file=notes notes",
+    "sort notes", "wc -l notes", "wc --lines notes", "du -sh .", "find . -name x", "file notes",
+    "file -b notes", "grep -f notes notes", "rg -f notes notes", "tar cf x.tar notes", "rsync -a notes sub",
+    "sort -f notes", "sort --field-separator=, notes", "head --files0-from=-", "grep --file=notes notes",
 ]  # fmt: skip
 PRINTS = [
-    "printenv", "printenv HOME", "ps e", "ps axe", "ps axeww", "ps auxe", "ps auxeww", "ps -auxe", "ps -axe",
-    "ps -eux", "ps -efx", "ps -e -x", "ps -e -a -x", "ps -x -u ae", "ps -N ae", "ps -p 1 e", "ps 1 e",
-    "ps -eo pid,environ", "ps -o environ", "ps axo pid,environ", "ps --format=environ", "ps -C x e", "nice ps e",
-    "ps -e x",
+    "printenv", "printenv HOME", "ps e", "ps axe", "ps axeww", "ps auxe", "ps auxeww", "ps -auxe",
+    "ps -axe", "ps -eux", "ps -efx", "ps -e -x", "ps -e -a -x", "ps -x -u ae", "ps -N ae", "ps -p 1 e",
+    "ps 1 e", "ps -eo pid,environ", "ps -o environ", "ps axo pid,environ", "ps --format=environ",
+    "ps -C x e", "nice ps e", "ps -e x",
 ]  # fmt: skip
 PRINTS_NONE = [
-    "ps", "ps aux", "ps -aux", "ps ax", "ps -ef", "ps -efww", "ps -e", "ps -elf", "ps -eLf", "ps -eo pid,cmd",
-    "ps -e -o pid,user,etime", "ps -eo pid,etime --sort=-etime", "ps axo pid,etime,cmd", "ps aux --sort=-%mem",
-    "ps -p 1", "ps -p 1 -o comm=", "ps -C node", "ps -u peter", "ps 1", "ps -ef --forest", "ps --no-headers -eF",
-    "echo e", "pgrep -a e", "ps -o pid,etime -p 1",
+    "ps", "ps aux", "ps -aux", "ps ax", "ps -ef", "ps -efww", "ps -e", "ps -elf", "ps -eLf",
+    "ps -eo pid,cmd", "ps -e -o pid,user,etime", "ps -eo pid,etime --sort=-etime", "ps axo pid,etime,cmd",
+    "ps aux --sort=-%mem", "ps -p 1", "ps -p 1 -o comm=", "ps -C node", "ps -u peter", "ps 1",
+    "ps -ef --forest", "ps --no-headers -eF", "echo e", "pgrep -a e", "ps -o pid,etime -p 1",
 ]  # fmt: skip
 
 
