@@ -162,16 +162,25 @@ def glob_reaches(pattern: str, path: str) -> bool:
 
 
 def component_may_be(pattern: str, name: str) -> bool:
-    """Tell whether a part of a glob may become this name; one that takes long to read may.
-
-    From the first bracket to behind the last it may be anything: what is in brackets, and which end them,
-    shells read each in its own way, and by quotes that are gone.
-    """
+    """Tell whether a part of a glob may become this name; one that takes long to read may."""
     if "{" in pattern or len(pattern) > _LONGEST_GLOB:
         return True
     if "[" in pattern:
-        pattern = f"{pattern[: pattern.index('[')]}*{pattern[pattern.rfind(']') + 1 :]}"
+        pattern = _without_brackets(pattern)
     return re.match(translate(pattern), name) is not None  # `fnmatch` would keep 32,768 of them
+
+
+def _without_brackets(pattern: str) -> str:
+    """Put `?` for one pair of brackets, and `*` for all from the first to the last of several.
+
+    Which of them end one depends on quotes that are gone, and each shell reads them in its own way.
+    """
+    before, _, rest = pattern.partition("[")
+    within, closed, behind = rest.rpartition("]")
+    if not closed or "[" in behind:
+        return f"{before}*"
+    simple = within.strip("!^") and "[" not in within and "]" not in within
+    return f"{before}{'?' if simple else '*'}{behind}"
 
 
 def is_of_a_process(path: str) -> bool:

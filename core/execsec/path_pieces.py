@@ -16,6 +16,7 @@ _UNKNOWN: Final = frozenset((Expansion.VARIABLE, Expansion.TILDE))
 # At the beginning of a word, or of a part that could be a path.
 _HERE: Final = re.compile(r"(^|[=:@,]|^-[A-Za-z]+)(?:~\+|\$PWD|\$\{PWD\})(?=/|\Z|\$)")
 _OF_OTHERS: Final = re.compile(r"(^|[=:@,])~([A-Za-z_][\w.-]*)(?=/|\Z)")
+_JOINED: Final = re.compile(r"-[A-Za-z0-9]*")
 _WITHIN: Final = re.compile(r"(?<=[^=:@,])\$(?:\w+|\{\w+\}|[*@#?$!-])")
 _LONGEST_NAME: Final = 255  # bytes; of a longer run the path begins in the last so many
 LONGEST_PATH: Final = 4096  # bytes; the kernel opens no longer one, however it is written
@@ -46,7 +47,9 @@ def _expanded(value: str, places: Sequence[str], home: str) -> Iterator[str]:
     for place in places:
         here = _HERE.sub(lambda match, place=place: match[1] + place, value)
         there = _OF_OTHERS.sub(lambda match: match[1] + _home_of(match[2], home), here)
-        yield _WITHIN.sub("*", there)
+        joined = _JOINED.match(there)
+        end = joined.end() if joined else 0
+        yield there[:end] + _WITHIN.sub("*", there[end:])
 
 
 def _home_of(user: str, home: str) -> str:

@@ -172,6 +172,8 @@ class _Looking:
     def _follow(self, path: str) -> str | None:
         """Return where a path leads; None where that cannot be told, and for one too many."""
         if path not in self._followed:
+            if len(path) > LONGEST_PATH:
+                return path
             if not self._may_look(path, self._followed):
                 return None
             self._followed[path] = self._resolver.followed(path)
@@ -187,12 +189,9 @@ class _Looking:
     def _absolute(self, pieces: Iterable[str], segment: Segment) -> Iterator[str]:
         for piece in filter(None, dict.fromkeys(pieces)):
             path = at_home(piece, self._home)
-            if len(path) > LONGEST_PATH:
-                path = posixpath.normpath(path)  # the kernel opens none; a shell may after this
-            if path.startswith("/"):
-                yield path
-            else:
-                yield from (posixpath.join(place, path) for place in segment.places)
+            for full in (path,) if path.startswith("/") else _below(segment.places, path):
+                # So long a path the kernel opens not, but what a program may make of it, perhaps.
+                yield posixpath.normpath(full) if len(full) > LONGEST_PATH else full
 
 
 def _may_be_meant(piece: str, word: str, segment: Segment) -> bool:
@@ -203,6 +202,10 @@ def _may_be_meant(piece: str, word: str, segment: Segment) -> bool:
     if word[:1] != "-":
         return not _is_root(piece) and not (anything and _BLANK.search(word))
     return not (anything and _is_root(piece))
+
+
+def _below(places: Iterable[str], path: str) -> Iterator[str]:
+    return (posixpath.join(place, path) for place in places)
 
 
 def _is_root(piece: str) -> bool:

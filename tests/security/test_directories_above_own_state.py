@@ -138,7 +138,19 @@ def test_beside_the_state_nothing_changes(home: Path, tmp_path: Path) -> None:
         assert shown(decided(line, other, home)) == "allow"
 
 
-@pytest.mark.parametrize("line", ["rm -rf ..", "rm -rf ~", "rm -rf ~/ws/..", "rm -rf ../../h*", "rg x $HOME"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rm -rf ..",
+        "rm -rf ~",
+        "rm -rf ~/ws/..",
+        "rm -rf ../../h*",
+        "rg x $HOME",
+        "rm -rf $PWD/..",
+        "rm -rf ~+/..",
+        "rm -rf ${PWD}/../../[h]",
+    ],
+)
 def test_full_security_asks_about_what_names_a_directory_above_though_nobody_is_asked_else(
     line: str, home: Path
 ) -> None:
@@ -147,7 +159,18 @@ def test_full_security_asks_about_what_names_a_directory_above_though_nobody_is_
 
 
 @pytest.mark.parametrize(
-    "line", ["rm -rf .", "rm -rf ~/ws", "rm -rf ../../i*", "ls ..", "rg x", "python3 x.py"]
+    "line",
+    [
+        "rm -rf .",
+        "rm -rf ~/ws",
+        "rm -rf ../../i*",
+        "ls ..",
+        "rg x",
+        "python3 x.py",
+        "rm -rf $PWD",
+        "rm -rf $X/..",
+        "rm -rf ~+/sub",
+    ],
 )
 def test_full_security_lets_everything_else_run(line: str, home: Path) -> None:
     assert shown(decided(line, home / "ws", home, security="full", ask="off")) == "allow"
