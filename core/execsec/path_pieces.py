@@ -16,6 +16,7 @@ _UNKNOWN: Final = frozenset((Expansion.VARIABLE, Expansion.TILDE))
 # At the beginning of a word, or of a part that could be a path.
 _HERE: Final = re.compile(r"(^|[=:@,]|^-[A-Za-z]+)(?:~\+|\$PWD|\$\{PWD\})(?=/|\Z|\$)")
 _OF_OTHERS: Final = re.compile(r"(^|[=:@,])~([A-Za-z_][\w.-]*)(?=/|\Z)")
+_BACKSLASH: Final = "\\"
 _JOINED: Final = re.compile(r"-[A-Za-z0-9]*")
 _WITHIN: Final = re.compile(r"(?<=[^=:@,])\$(?:\w+|\{\w+\}|[*@#?$!-])")
 _LONGEST_NAME: Final = 255  # bytes; of a longer run the path begins in the last so many
@@ -44,8 +45,8 @@ def expanded(segment: Segment, home: str) -> Sequence[str]:
 
 
 def _expanded(value: str, places: Sequence[str], home: str) -> Iterator[str]:
-    for place in places:
-        here = _HERE.sub(lambda match, place=place: match[1] + place, value)
+    for place in places or ("$PWD",):
+        here = _HERE.sub(rf"\1{place.replace(_BACKSLASH, 2 * _BACKSLASH)}", value)
         there = _OF_OTHERS.sub(lambda match: match[1] + _home_of(match[2], home), here)
         joined = _JOINED.match(there)
         end = joined.end() if joined else 0
