@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -31,6 +32,32 @@ _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 # An operand of `env` behind which it still has no command to run.
 _IS_SET = re.compile(r"[A-Za-z_]\w*=|-0\Z|--null\Z|-i\Z|-\Z|--ignore-environment\Z", re.ASCII)
 
+_EXPOSED: Final = {
+    Exposure.NAMES_ABOVE: (
+        "exec.own-state",
+        "Sayso's own state lies in `{}`, which this could read or change; name a directory below, or run it in one",
+    ),
+    Exposure.RUNS_ABOVE: (
+        "exec.own-state",
+        "Sayso's own state lies in `{}`, where this runs; run it in a directory below",
+    ),
+    Exposure.LINK: (
+        "exec.changeable",
+        "a command before it could make `{}` a link; run it in a call of its own",
+    ),
+    Exposure.FOLLOWS: (
+        "exec.changeable",
+        "a command before it could make links, which `{}` follows; run it in a call of its own",
+    ),
+    Exposure.UNNAMED: (
+        "exec.unnamed-files",
+        "with `{}` it reads files that nothing here names; name them in the command",
+    ),
+    Exposure.ENVIRONMENT: (
+        "exec.prints-environment",
+        "`{}` prints the environment of processes, in which secrets may stand",
+    ),
+}
 _NOTHING: frozenset[str] = frozenset()
 _NOTED = _NOTHING.union(
     PRIVILEGE_CHANGERS, CARRIERS, PACKAGE_RUNNERS, FETCHING_VERBS.keys(), CARRYING_OPTIONS.keys()
@@ -88,21 +115,9 @@ def near_own_state(segment: Segment) -> tuple[Hazard, ...]:
     if segment.exposes is None:
         return ()
     kind, text = segment.exposes
-    if kind is Exposure.LINK:
-        reason = f"a command before it could make `{safe(text)}` a link; run it in a call of its own"
-        return (Hazard("exec.changeable", reason),)
-    if kind is Exposure.UNNAMED:
-        reason = f"with `{safe(text)}` it reads files that nothing here names; name them in the command"
-        return (Hazard("exec.unnamed-files", reason),)
-    if kind is Exposure.ENVIRONMENT:
-        reason = f"`{safe(text)}` prints the environment of processes, in which secrets may stand"
-        return (Hazard("exec.prints-environment", reason),)
-    where = f"Sayso's own state lies in `{safe(text)}`"
-    if kind is Exposure.RUNS_ABOVE:
-        reason = f"{where}, where this runs; run it in a directory below"
-        return (Hazard("exec.own-state", reason),)
-    reason = f"{where}, which this could read or change; name a directory below, or run it in one"
-    return (Hazard("exec.own-state", reason, even_under_full=True),)
+    rule, reason = _EXPOSED[kind]
+    even_under_full = kind is Exposure.NAMES_ABOVE
+    return (Hazard(rule, reason.format(safe(text)), even_under_full),)
 
 
 def _named_before(segment: Segment, facts: CommandFacts) -> str | None:

@@ -21,7 +21,7 @@ from core.shell.environments import prints_environment
 from core.shell.names import names
 from core.shell.operands import texts
 from core.shell.programs import RUNS_ANYTHING
-from core.shell.reach import descends, looks_around, opens_nothing
+from core.shell.reach import descends, following, looks_around, opens_nothing
 
 MAX_PATHS: Final = 4096
 MAX_PARTS: Final = 65_536  # of all these paths together
@@ -100,15 +100,15 @@ class _Looking:
                 return Exposure.NAMES_ABOVE, named
         linked = self._linked(segment, facts)
         if linked is not None:
-            return Exposure.LINK, linked
+            return linked
         if looks_around(segment):
             above = next(filter(self._is_above, segment.places), None)
             if above is not None:
                 return Exposure.RUNS_ABOVE, above
         return None
 
-    def _linked(self, segment: Segment, facts: CommandFacts) -> str | None:
-        """Find a word that names what a command before it could make a link.
+    def _linked(self, segment: Segment, facts: CommandFacts) -> tuple[Exposure, str] | None:
+        """Find a word that names, or an option that follows, what a command before it could make a link.
 
         What can run anything is admitted with its arguments, or by an operator's expression for them, and
         reaches links without a word for them.
@@ -120,9 +120,12 @@ class _Looking:
             return None
         if any(self._kind(path) not in {"missing", "file"} for path in made.merged):
             made = replace(made, over_all=True)
+        if option := following(segment):
+            return Exposure.FOLLOWS, option
         no_paths = texts(segment)
         words = (word for at, word in enumerate(segment.argv) if at and at not in no_paths)
-        return next((word for word in words if self._may_be_link(word, segment, made)), None)
+        found = (word for word in words if self._may_be_link(word, segment, made))
+        return next(((Exposure.LINK, word) for word in found), None)
 
     def _may_be_link(self, word: str, segment: Segment, made: MadeLinks) -> bool:
         for piece in filter(None, path_pieces(word)):

@@ -108,11 +108,13 @@ NEAR = [
     "ln -s other l2", "ln -s a b && sed s/a/b/ notes",
     'git add . && git commit -m "Fix core/shell parsing"', "git checkout -b f/x && git push -u origin f/x",
     "git stash && git stash pop", "git add notes && git stash", "npm run lint && npm run lint",
-    "python3 -m black . && python3 -m pytest", "sed -i s/a/b/ notes && cat notes", "mv notes n2 && git add .",
-    "git log | grep fix", "git log | grep -n -A 3 fix/x", "git log | tail -n 20", "git log | head -20",
-    "git log | sort -k 2", "git log | cut -d / -f 1", "git log | tr / _", "git log | jq .a/.b",
-    "git log | rg -i --max-count 3 a/b", "git log | uniq -f 1", "git pull && find . -name x",
-    "git log | grep --color=auto -e a/b -e x", "git add notes && cat notes",
+    "python3 -m black . && python3 -m pytest", "sed -i s/a/b/ notes && cat notes",
+    "mv notes n2 && git add .", "mv notes n2 && rg tok", "git pull && grep -r tok .",
+    "git pull && find . -type l", "git pull && du -sh .", "git pull && diff -u notes other",
+    "mkdir n && grep -R tok .", "git log | grep fix", "git log | grep -n -A 3 fix/x",
+    "git log | tail -n 20", "git log | head -20", "git log | sort -k 2", "git log | cut -d / -f 1",
+    "git log | tr / _", "git log | jq .a/.b", "git log | rg -i --max-count 3 a/b", "git log | uniq -f 1",
+    "git pull && find . -name x", "git log | grep --color=auto -e a/b -e x", "git add notes && cat notes",
 ]  # fmt: skip
 
 
