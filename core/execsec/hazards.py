@@ -35,8 +35,10 @@ _IS_SET = re.compile(r"[A-Za-z_]\w*=|-0\Z|--null\Z|-i\Z|-\Z|--ignore-environment
 _EXPOSED: Final = {
     Exposure.NAMES_ABOVE: (
         "exec.own-state",
-        "Sayso's own state lies in `{}`, which this could read or change; "
-        "name a directory below, or run it in one",
+        (
+            "Sayso's own state lies in `{}`, which this could read or change; "
+            "name a directory below, or run it in one"
+        ),
     ),
     Exposure.RUNS_ABOVE: (
         "exec.own-state",
