@@ -25,6 +25,7 @@ class _Known(Struct, frozen=True):
     instead: frozenset[str] = frozenset()
     paths: frozenset[str] = frozenset()
     permutes: bool = True
+    numeric: bool = False  # `-5`
 
 
 _GREP: Final = _Known(
@@ -41,6 +42,7 @@ _GREP: Final = _Known(
     first_is_text=True,
     instead=word_list("e f regexp file"),
     paths=word_list("f file"),
+    numeric=True,
 )
 _RG: Final = _Known(
     "inFwxvclLouqsSUPNahHIp0.A:B:C:m:e:f:g:t:T:j:M:E:r:d:",
@@ -78,9 +80,13 @@ _JQ: Final = _Known(
     ),
     first_is_text=True,
 )
-_HEAD: Final = _Known("qvzn:c:", word_list("quiet silent verbose zero-terminated lines= bytes="))
+_HEAD: Final = _Known(
+    "qvzn:c:", word_list("quiet silent verbose zero-terminated lines= bytes="), numeric=True
+)
 _TAIL: Final = _Known(
-    "qvzfFn:c:s:", word_list("quiet silent verbose zero-terminated follow[=] retry lines= bytes= pid=")
+    "qvzfFn:c:s:",
+    word_list("quiet silent verbose zero-terminated follow[=] retry lines= bytes= pid="),
+    numeric=True,
 )
 _KNOWN: Final[dict[str, _Known]] = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), _GREP),
@@ -158,7 +164,7 @@ class _Options(Struct, frozen=True):
 
 def _options(word: str, known: _Known) -> _Options | None:
     """Read one word; None where it is not known, and abbreviated names are not."""
-    if _NUMBER.fullmatch(word):
+    if known.numeric and _NUMBER.fullmatch(word):
         return _Options(frozenset())
     if word.startswith("--"):
         name, joined, _ = word[len("--") :].partition("=")

@@ -91,10 +91,11 @@ MAKES_A_LINK = [
     "ln -s ../x l2 && sort -uol2/token notes", "ln -s ../x l2; cat -fl2",
     "sh -c 'ln -s ../x l2 && cat l2/token'", "nice ln -s ../x l2 && nice cat l2/token",
     "ln -s -- ../x -l && cat -- -l/token", "ln -s ../l2/ && cat l2", "link notes l2 && cat l2",
-    "/tmp/cut x && cat l", "git pull && cat src/new", "git pull | grep -e -A l", "git pull && head -- -n l",
-    "git pull && grep -f l notes", "git pull && grep -f -A l", "git pull && grep --fil=l notes",
-    "git pull && grep -ne x l", "git pull && jq --slurpfile l l . notes", "git pull && find l -name x",
-    "git pull && sort -ol notes -T x/y", "git pull && tail -n 5 l", "mv notes n2 && column n2",
+    "/tmp/cut x && cat l", "git pull && jq -11 l", "git pull && cat src/new", "git pull | grep -e -A l",
+    "git pull && head -- -n l", "git pull && grep -f l notes", "git pull && grep -f -A l",
+    "git pull && grep --fil=l notes", "git pull && grep -ne x l", "git pull && jq --slurpfile l l . notes",
+    "git pull && find l -name x", "git pull && sort -ol notes -T x/y", "git pull && tail -n 5 l",
+    "mv notes n2 && column n2",
 ]  # fmt: skip
 NEAR = [
     "mkdir -p out && cp other out/b", "mkdir -p out; ls out/x", "touch a/b && cat a/b",
