@@ -17,9 +17,10 @@ from bot.config.elevation import senders_by_name
 from bot.config.quorums import people_doubts, quorum_doubts
 from bot.config.search_path import changeable_directories
 from bot.doctor_channels import channels
+from bot.doctor_placement import sandbox_use
 from bot.doctor_sandbox import attempts
 from bot.site import survey
-from core.config import Config, SandboxMode
+from core.config import Config
 from core.errors import RunError, SaysoError
 
 __all__ = ["Check", "Status", "examine", "search_path"]
@@ -40,7 +41,7 @@ async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
         *_quorum(loaded),
         *_names(loaded),
         *search_path(loaded.config),
-        _sandboxed(loaded),
+        *sandbox_use(loaded.config),
         _bubblewrap(),
         _namespaces(),
     ]
@@ -166,15 +167,6 @@ def _names(loaded: LoadedConfig) -> Iterator[Check]:
     for path, text in senders_by_name(loaded.config):
         what = f"{path}: {text!r} trusts whoever bears that name, which others can take"
         yield Check("senders", Status.WARN, what, "write the id: sayso history and sayso show tell it")
-
-
-def _sandboxed(loaded: LoadedConfig) -> Check:
-    mode = loaded.config.sandboxing.mode
-    if mode is SandboxMode.ALL:
-        return Check("sandbox use", Status.OK, "every session runs in the sandbox")
-    sessions = "no session runs" if mode is SandboxMode.OFF else "main sessions do not run"
-    detail = f"{sessions} in the sandbox (sandboxing.mode: {mode.value})"
-    return Check("sandbox use", Status.WARN, detail, "set sandboxing.mode: all")
 
 
 def _bubblewrap() -> Check:

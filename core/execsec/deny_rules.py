@@ -13,7 +13,7 @@ from typing import Any, Final
 import re2
 
 from core.display import safe
-from core.execsec.path_pieces import at_home, path_pieces
+from core.execsec.path_pieces import at_home, expanded, path_pieces
 from core.execsec.policy import DenyPattern, ExecPolicy
 from core.model.command import CommandFacts, Executable, Segment
 from core.model.decision import Decision, Effect, Layer
@@ -75,6 +75,8 @@ def _protects_itself(segment: Segment, policy: ExecPolicy) -> Decision | None:
     texts = [word.value for word in segment.words]
     if segment.assignments:
         texts += [word.value for _, word in segment.assignments]
+    if not segment.literal:
+        texts += expanded(segment, policy.home)
     joined = "\n".join(texts)
     path = _touched(segment, texts, joined, policy) if policy.protected_paths else None
     if path is not None:
@@ -163,7 +165,22 @@ def component_may_be(pattern: str, name: str) -> bool:
     """Tell whether a part of a glob may become this name; one that takes long to read may."""
     if "{" in pattern or len(pattern) > _LONGEST_GLOB:
         return True
+    if "[" in pattern:
+        pattern = _without_brackets(pattern)
     return re.match(translate(pattern), name) is not None  # `fnmatch` would keep 32,768 of them
+
+
+def _without_brackets(pattern: str) -> str:
+    """Put `?` for one pair of brackets, and `*` for all from the first to the last of several.
+
+    Which of them end one depends on quotes that are gone, and each shell reads them in its own way.
+    """
+    before, _, rest = pattern.partition("[")
+    within, closed, behind = rest.rpartition("]")
+    if not closed or "[" in behind:
+        return f"{before}*"
+    simple = within.strip("!^") and "[" not in within and "]" not in within
+    return f"{before}{'?' if simple else '*'}{behind}"
 
 
 def is_of_a_process(path: str) -> bool:

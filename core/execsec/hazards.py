@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from msgspec import Struct
 
@@ -32,6 +33,35 @@ _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 # An operand of `env` behind which it still has no command to run.
 _IS_SET = re.compile(r"[A-Za-z_]\w*=|-0\Z|--null\Z|-i\Z|-\Z|--ignore-environment\Z", re.ASCII)
 
+_EXPOSED: Final = {
+    Exposure.NAMES_ABOVE: (
+        "exec.own-state",
+        (
+            "Sayso's own state lies in `{}`, which this could read or change; "
+            "name a directory below, or run it in one"
+        ),
+    ),
+    Exposure.RUNS_ABOVE: (
+        "exec.own-state",
+        "Sayso's own state lies in `{}`, where this runs; run it in a directory below",
+    ),
+    Exposure.LINK: (
+        "exec.changeable",
+        "a command before it could make `{}` a link; run it in a call of its own",
+    ),
+    Exposure.FOLLOWS: (
+        "exec.changeable",
+        "a command before it could make links, which `{}` follows; run it in a call of its own",
+    ),
+    Exposure.UNNAMED: (
+        "exec.unnamed-files",
+        "with `{}` it reads files that nothing here names; name them in the command",
+    ),
+    Exposure.ENVIRONMENT: (
+        "exec.prints-environment",
+        "`{}` prints the environment of processes, in which secrets may stand",
+    ),
+}
 _NOTHING: frozenset[str] = frozenset()
 _PUT_NO_FILE = ONLY_READ | frozenset(("mkdir", "rm", "rmdir"))
 _NOTED = _NOTHING.union(
@@ -88,19 +118,13 @@ def changeable_script(
 
 
 def near_own_state(segment: Segment) -> tuple[Hazard, ...]:
-    """Name the word, or the directory it runs in, by which a command on the host may come upon our state."""
+    """Name what, on the host, may bring a command upon our state, or upon the secrets of a process."""
     if segment.exposes is None:
         return ()
     kind, text = segment.exposes
-    if kind is Exposure.LINK:
-        reason = f"a command before it could make `{safe(text)}` a link; run it in a call of its own"
-        return (Hazard("exec.changeable", reason),)
-    where = f"Sayso's own state lies in `{safe(text)}`"
-    if kind is Exposure.RUNS_ABOVE:
-        reason = f"{where}, where this runs; run it in a directory below"
-        return (Hazard("exec.own-state", reason),)
-    reason = f"{where}, which this could read or change; name a directory below, or run it in one"
-    return (Hazard("exec.own-state", reason, even_under_full=True),)
+    rule, reason = _EXPOSED[kind]
+    even_under_full = kind is Exposure.NAMES_ABOVE
+    return (Hazard(rule, reason.format(safe(text)), even_under_full),)
 
 
 def _named_before(segment: Segment, facts: CommandFacts, env: Sequence[tuple[str, str]]) -> str | None:

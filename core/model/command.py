@@ -117,6 +117,9 @@ class Exposure(StrEnum):
 
     NAMES_ABOVE = "names-above"
     LINK = "link"
+    FOLLOWS = "follows"
+    UNNAMED = "unnamed"
+    ENVIRONMENT = "environment"
     RUNS_ABOVE = "runs-above"
 
 

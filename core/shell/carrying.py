@@ -1,19 +1,29 @@
-"""Options by which an ordinary program runs, or loads, something else."""
+"""Options by which an ordinary program runs, or loads, something else, or reads what is named elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from core.model.command import Segment
-from core.shell.programs import CARRYING_OPTIONS
+from core.shell.programs import CARRYING_OPTIONS, LISTING_OPTIONS
 
 _NOTHING: frozenset[str] = frozenset()
 
 
 def carrying_option(segment: Segment, found: frozenset[str]) -> str | None:
     """Find the first such option among the arguments; `found` are the names that the program goes by."""
-    listed = _NOTHING.union(*[CARRYING_OPTIONS[each] for each in found if each in CARRYING_OPTIONS])
+    return _first(segment, found, CARRYING_OPTIONS)
+
+
+def listing_option(segment: Segment, found: frozenset[str]) -> str | None:
+    """Find the first option by which it takes the names of files from a file, or from its input."""
+    return _first(segment, found, LISTING_OPTIONS)
+
+
+def _first(segment: Segment, found: frozenset[str], table: Mapping[str, frozenset[str]]) -> str | None:
+    listed = _NOTHING.union(*[table[each] for each in found if each in table])
     options = (argument for argument in segment.argv[1:] if argument[:1] == "-") if listed else ()
-    carrying = (argument for argument in options if any(_is_option(argument, option) for option in listed))
-    return next(carrying, None)
+    return next((argument for argument in options if any(_is_option(argument, o) for o in listed)), None)
 
 
 def _is_option(argument: str, option: str) -> bool:

@@ -171,3 +171,12 @@ CARRYING_OPTIONS: Final[dict[str, frozenset[str]]] = {
     "file": frozenset(("-z", "-Z", "--uncompress", "--uncompress-noreport")),
     "tree": frozenset(("-R",)),
 }
+
+# Options by which one reads files that another file, or its input, names.
+LISTING_OPTIONS: Final[dict[str, frozenset[str]]] = {
+    **dict.fromkeys(("sort", "wc", "du"), frozenset(("--files0-from",))),
+    "find": frozenset(("-files0-from",)),
+    "file": frozenset(("-f", "--files-from")),
+    **dict.fromkeys(("tar", "bsdtar", "gtar", "star"), frozenset(("-T", "--files-from"))),
+    "rsync": frozenset(("--files-from",)),
+}

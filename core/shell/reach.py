@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from core.model.command import Segment
@@ -38,7 +39,7 @@ _COPY: Final = frozenset(("cp",))
 _OPENS_NOTHING: Final = word_list(
     """
     basename date dirname echo expr factor false getconf groups hostname id kill nproc pgrep pidof
-    pkill printenv printf ps pwd seq sleep test true tty uname uptime which who whoami yes [
+    pkill printenv printf ps pwd seq sleep test tr true tty uname uptime which who whoami yes [
     """
 )
 # With any other option `cp` may copy links, or make some.
@@ -50,6 +51,15 @@ _COPIES_FILES: Final = re.compile(
 _DESCENDING: Final = {
     **dict.fromkeys(("ls", "dir", "vdir"), re.compile(r"-(?!-)\S*R|--r", re.DOTALL)),
     **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-(?!-)\S*[rRd]|--(?:r|de|di)", re.DOTALL)),
+}
+# Options, or clusters of them, by which one goes through the links that it comes upon below a directory.
+_FOLLOWING: Final = {
+    "cp": re.compile(r"-(?!-)\S*[LH]|--der", re.DOTALL),
+    "diff": re.compile(r"-(?!-)\S*r|--rec", re.DOTALL),
+    "du": re.compile(r"-(?!-)\S*[LDH]|--der", re.DOTALL),
+    "find": re.compile(r"-(?:[LH]+|follow)\Z"),
+    "rg": re.compile(r"-(?!-)\S*L|--follow", re.DOTALL),
+    **dict.fromkeys(("grep", "egrep", "fgrep"), re.compile(r"-(?!-)\S*[Rd]|--(?:der|di)", re.DOTALL)),
 }
 
 
@@ -87,7 +97,16 @@ def _is_only(segment: Segment, table: frozenset[str]) -> bool:
     return segment.executable is not None and segment.executable.trusted and names(segment) <= table
 
 
+def following(segment: Segment) -> str | None:
+    """Find the option by which it goes through links that none of its words names."""
+    return _option(segment, _FOLLOWING)
+
+
 def _is_told_to(segment: Segment) -> bool:
+    return _option(segment, _DESCENDING) is not None
+
+
+def _option(segment: Segment, table: Mapping[str, re.Pattern[str]]) -> str | None:
     found = names(segment)
-    patterns = [pattern for name, pattern in _DESCENDING.items() if name in found]
-    return any(pattern.match(word) for pattern in patterns for word in segment.argv[1:])
+    patterns = [pattern for name, pattern in table.items() if name in found]
+    return next((word for word in segment.argv[1:] for pattern in patterns if pattern.match(word)), None)

@@ -50,7 +50,10 @@ def decided(
     facts = with_own_state(facts, resolver, policy, placement)
     listed = (
         AllowlistEntry("/usr/bin/*", source="test", placement=placement),
-        AllowlistEntry("/usr/bin/git", args=("status",), source="test", placement=placement),
+        *(
+            AllowlistEntry(f"/usr/bin/{program}", arg_pattern=".*", source="test", placement=placement)
+            for program in ("git", "awk", "sed")
+        ),
     )
     return decide(facts, policy, listed, placement, env=(), seen_before=True).decision
 
@@ -66,7 +69,10 @@ NAMES_ABOVE = [
     "rm -rf /", "rg x /", "find //", "rm -rf up", "rg x up/", "cp -rt.. sub",
     "cp -r --target-directory=.. x", "ln -s .. up2", "mv x ..", "rm -rf sub/../..", "sh -c 'rm -rf ..'",
     "nice rm -rf ..", "grep -r x /proc", "grep -r x /proc/1", "rg x /proc/self", "rg x /proc/1/task",
-    "cd sub; rm -rf ../..",
+    "cd sub; rm -rf ../..", "rg x / src", "rg -e x /", "rg --files /", "rg -f notes /", "rg --pretty --x y /",
+    "rg -tpy -- x /", "cp -rt/ sub/.", "cp -r --target-directory=/ sub", "chmod -R 777 /.", "find -name x /",
+    "git add /", "git add 'a b/../../'", "git -C.. status", "awk -f notes ..", "awk 1 -F ..", "sed -n p ..",
+    "git log '--output=x y,..'", "grep -re x ..",
 ]  # fmt: skip
 RUNS_ABOVE = [
     "rg x", "rg --hidden x src", "find -name x", "du -a", "grep -r x", "ls -R", "git status",
@@ -77,7 +83,11 @@ UNDISTURBED_BELOW = [
     "cat notes", "head -n1 ..", "cut -d/ -f1 notes", "tr / _", "sort -t/ -k1 notes", "echo ..",
     "test -d ..", "cd .. && pwd", "rg -uu token", "rg -uu token beside", "find . -name x", "du -a",
     "git status", "grep x ..", "rg x ../wsx", "rg a..b notes", "rg x ../.saysox", "rm -rf /srv",
-    "rg x /proc/mounts", "grep x / notes", "jq . notes", "ls --reverse sub",
+    "awk -F/ '{print $NF}' notes", "awk -F / 1 notes", "awk '/./' notes", "sed -n '/./p' notes",
+    "sed -i -e /../d notes", "rg / sub", "rg '/*' sub", "rg .. sub", "rg -n -F / sub", "rg -g '/*' x sub",
+    "rg --max-depth 2 .. sub", "grep -r .. sub", "grep -rne / sub", "grep --include=/ -r x sub",
+    "git commit -m fix:/", "git commit -m 'in ~,.. and /, x'", "git commit -m 'fix: / x'",
+    "git commit -m 'see .., x'", "rg x /proc/mounts", "grep x / notes", "jq . notes", "ls --reverse sub",
 ]  # fmt: skip
 UNDISTURBED_ABOVE = [
     "ls", "ls -la", "cat notes", "cp a b", "mv a b", "rm a", "diff a b", "grep x ws/notes", "mkdir x",
@@ -128,7 +138,19 @@ def test_beside_the_state_nothing_changes(home: Path, tmp_path: Path) -> None:
         assert shown(decided(line, other, home)) == "allow"
 
 
-@pytest.mark.parametrize("line", ["rm -rf ..", "rm -rf ~", "rm -rf ~/ws/..", "rm -rf ../../h*", "rg x $HOME"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rm -rf ..",
+        "rm -rf ~",
+        "rm -rf ~/ws/..",
+        "rm -rf ../../h*",
+        "rg x $HOME",
+        "rm -rf $PWD/..",
+        "rm -rf ~+/..",
+        "rm -rf ${PWD}/../../[h]",
+    ],
+)
 def test_full_security_asks_about_what_names_a_directory_above_though_nobody_is_asked_else(
     line: str, home: Path
 ) -> None:
@@ -137,7 +159,18 @@ def test_full_security_asks_about_what_names_a_directory_above_though_nobody_is_
 
 
 @pytest.mark.parametrize(
-    "line", ["rm -rf .", "rm -rf ~/ws", "rm -rf ../../i*", "ls ..", "rg x", "python3 x.py"]
+    "line",
+    [
+        "rm -rf .",
+        "rm -rf ~/ws",
+        "rm -rf ../../i*",
+        "ls ..",
+        "rg x",
+        "python3 x.py",
+        "rm -rf $PWD",
+        "rm -rf $X/..",
+        "rm -rf ~+/sub",
+    ],
 )
 def test_full_security_lets_everything_else_run(line: str, home: Path) -> None:
     assert shown(decided(line, home / "ws", home, security="full", ask="off")) == "allow"

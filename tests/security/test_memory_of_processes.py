@@ -16,6 +16,7 @@ from tests.shell_world import judge, look, policy
 
 ROOT = Path(__file__).parents[2]
 DENIED = [
+    "cat /proc/1/envi[^x]on", "cat /proc/$X/environ", "cat /proc/1/env$X",
     "cat /proc/4242/environ", "cat /proc/4242/mem", "cat /proc/4242/task/4243/environ",
     "strings /proc/1/mem", "cat /proc/self/environ", "cat /proc/thread-self/environ",
     "cat /proc//4242/./environ", "cat ../proc/1/environ", "cat /proc/*/environ", "cat /proc/1/env*",

@@ -117,3 +117,19 @@ def test_more_than_can_be_followed_in_time_is_denied(tmp_path: Path) -> None:
         found = decide(facts, under, (), Placement.HOST, env=(), seen_before=False).decision
         assert str(found.effect) == effect
         assert ("leads cannot be told" in found.reason) is (effect == "deny")
+
+
+@pytest.mark.parametrize("behind", ["/" * 60_000, "/x" * 30_000, "//x" * 20_000, "/./" * 20_000])
+def test_a_word_longer_than_any_path_behind_many_letters_is_little_work(behind: str, tmp_path: Path) -> None:
+    under = ExecPolicy("main", policy().security, home=HOME, protected_paths=(str(tmp_path / "own"),))
+    facts = look(f"cat -{'a' * 254}{behind}", cwd=str(tmp_path))
+    begun = time.thread_time()
+    facts = with_own_state(facts, FilesystemResolver(), under, Placement.HOST)
+    decide(facts, under, (), Placement.HOST, env=(), seen_before=False)
+    assert time.thread_time() - begun < 0.3  # it was up to four seconds
+
+
+def test_slashes_do_not_make_a_path_too_long_to_be_seen() -> None:
+    assert rule(f"sort -uo..{'/' * 60_000}.sayso/x", f"{HOME}/ws") == "exec.deny-own-state"
+    assert rule(f"cat ..{'/./' * 20_000}.sayso/x", f"{HOME}/ws") == "exec.deny-own-state"
+    assert rule(f"sort -uo..{'/' * 60_000}.saysox/x", f"{HOME}/ws") != "exec.deny-own-state"
