@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 from collections import Counter
@@ -19,7 +18,7 @@ from core.shell.parse import Parse, parse
 STUBS = ("one", "two", "three")
 BASH = ("/bin/bash", "--noprofile", "--norc", "-c")
 _STUB = """#!/bin/bash
-printf '%s\\0' "${{0##*/}}" "$#" "$PWD" "$A" "$B" "$@" >> {log}
+printf '%s\\0' "${{0##*/}}" "$#" "$PWD" "$A" "$B" "$@" >> {log}/$$
 """
 _FIXED = ("name", "count", "cwd", "A", "B")
 
@@ -33,8 +32,8 @@ class Machine:
         self.bin.mkdir()
         (self.cwd / "sub" / "deeper").mkdir(parents=True)
         self.path = (str(self.bin), "/usr/bin", "/bin")
-        self._log.touch()
-        self._log.chmod(0o666)
+        self._log.mkdir()
+        self._log.chmod(0o777)  # a file for each process: bash writes a row in pieces where it holds newlines
         for name in names:
             stub = self.bin / name
             stub.write_text(_STUB.format(log=shlex.quote(str(self._log))))
@@ -46,7 +45,8 @@ class Machine:
 
     def run(self, argv: Sequence[str]) -> Counter[tuple[Any, ...]]:
         """Run; give a row (name, cwd, A, B, arguments) for every stub that ran, in any order."""
-        os.truncate(self._log, 0)
+        for note in self._log.iterdir():
+            note.unlink()
         env = {"PATH": ":".join(self.path), "LC_ALL": "C.UTF-8", "HOME": str(self.cwd)}
         subprocess.run(
             argv,
@@ -58,7 +58,8 @@ class Machine:
             capture_output=True,
             **self._as,
         )
-        return Counter(_rows(self._log.read_bytes().decode("utf-8", "replace").split("\0")))
+        notes = (note.read_bytes().decode("utf-8", "replace") for note in self._log.iterdir())
+        return Counter(row for note in notes for row in _rows(note.split("\0")))
 
 
 def judged_row(segment: Segment) -> tuple[Any, ...]:
