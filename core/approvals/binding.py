@@ -41,9 +41,8 @@ def bind(bound: BoundCommand) -> Binding:
         "stdin": bound.stdin,
         "placement": bound.placement.value,
         "executables": [_told(executable) for executable in bound.executables],
-        "scripts": [
-            path if identity == MISSING else [path, identity.to_json()] for path, identity in bound.scripts
-        ],
+        # One by one: nobody else has a turn while a long text is made of them all.
+        "scripts": [_digest([path, identity.to_json()]) for path, identity in bound.scripts],
         "paths": bound.real_paths,
     }
     if bound.run_by:

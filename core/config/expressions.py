@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any, Final
+
 import re2
+
+_KEPT: Final = 4096  # more than there are in a configuration: going through all in order compiles none anew
+
+
+@lru_cache(maxsize=_KEPT)
+def compiled(text: str) -> Any:  # noqa: ANN401 - re2 is untyped
+    """Compile an expression once, as a rule when it is loaded; raises re2.error for what is none."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(text, options)
 
 
 def re2_fault(text: str) -> str | None:
     """Say why a text is no RE2 expression, or None where it is one."""
-    options = re2.Options()
-    options.log_errors = False
     try:
-        re2.compile(text, options)
+        compiled(text)
     except re2.error as problem:
         detail = problem.args[0]
         return detail.decode(errors="replace") if isinstance(detail, bytes) else str(detail)

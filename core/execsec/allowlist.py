@@ -9,6 +9,7 @@ from typing import Any, Final
 import re2
 from msgspec import Struct
 
+from core.config.expressions import compiled
 from core.execsec.pins import Variables, cannot_be_pinned, pin, variables
 from core.model.allowlist import AllowlistEntry
 from core.model.command import Executable, Placement, Segment
@@ -150,18 +151,10 @@ def _has_arguments(entry: AllowlistEntry, program: _Program) -> bool:
 
 
 def _argument_pattern_matches(pattern: str, text: str) -> bool:
-    compiled = _argument_pattern(pattern)
-    return compiled is not None and compiled.fullmatch(text) is not None
-
-
-@lru_cache(maxsize=_CACHE)
-def _argument_pattern(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(pattern, options)
+        return compiled(pattern).fullmatch(text) is not None
     except re2.error:
-        return None
+        return False
 
 
 def path_matches(pattern: str, path: str) -> bool:
