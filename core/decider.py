@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 
 from core.elevations import Elevations
@@ -25,6 +25,9 @@ from core.sessions import Sessions
 log = logging.getLogger(__name__)
 
 LOOKED_AT_ONCE = 2
+LARGE_AT_ONCE = (
+    1  # two threads that compute hand each other the turn, and the event loop waits long for its own
+)
 LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
 MANY = 1000  # entries of allowlists that are compared, all commands of a line together
 
@@ -52,6 +55,7 @@ class Decider:
         self._told = ToldWarnings()
         # What one agent asks about takes long in places; it must not take every thread that looks.
         self._turns = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(LOOKED_AT_ONCE))
+        self._large = defaultdict[str, asyncio.Semaphore](lambda: asyncio.Semaphore(LARGE_AT_ONCE))
 
     async def outdated(self, case: Case) -> bool:
         """Tell whether something that decides was changed since a case was begun."""
@@ -71,7 +75,7 @@ class Decider:
         the permission `counted` a use was taken for this call already.
         """
         call = replace(call, claims=await self._sessions.settled(call.session, call.claims))
-        async with self._turn(call.agent):
+        async with self._turn(call):
             # Only now, so that what waited long is not outdated; and before anything is looked up.
             basis = Basis(await self._store.revision(), call.credential)
             judge = judge or self._judge()
@@ -79,7 +83,7 @@ class Decider:
         remembered = await self._remembered(case, counted)
         verdict = await self._verdict(judge, case, remembered)
         if case.arguments.unresolved and verdict.effect <= (Effect.ASK if approved else Effect.ALLOW):
-            async with self._turn(call.agent):
+            async with self._turn(call):
                 case = await self._look(judge, call, look_up=True)
             verdict = await self._verdict(judge, case, remembered)
         for warning in self._told.fresh(judge.toolset(call.session, call.claims).warnings):
@@ -98,7 +102,7 @@ class Decider:
     async def _verdict(self, judge: Judge, case: Case, remembered: Remembered) -> Verdict:
         """Decide a case; a large one must not hold up the others."""
         if _takes_long(case, remembered):
-            async with self._turns[case.call.agent]:
+            async with self._large[case.call.agent], self._turns[case.call.agent]:
                 return await asyncio.to_thread(judge.verdict, case, remembered)
         return judge.verdict(case, remembered)
 
@@ -116,14 +120,21 @@ class Decider:
         return await asyncio.to_thread(judge.examine, call, standing, look_up=look_up)
 
     @asynccontextmanager
-    async def _turn(self, agent: str) -> AsyncIterator[None]:
+    async def _turn(self, call: ToolCall) -> AsyncIterator[None]:
         """Wait for the agent's turn to look at files; the wait and the look have one deadline."""
+        alone = self._large[call.agent] if _is_large(call) else nullcontext()
         try:
-            async with asyncio.timeout(self.looking_deadline_s), self._turns[agent]:
+            async with asyncio.timeout(self.looking_deadline_s), alone, self._turns[call.agent]:
                 yield
         except TimeoutError:
             why = "the files that this command names could not be looked at in time, so it was refused"
             raise RequestError(why, field="cwd") from None
+
+
+def _is_large(call: ToolCall) -> bool:
+    command = call.command
+    texts = call.args.values() if command is None else (command.line or "", *command.argv)
+    return sum(len(text) for text in texts if isinstance(text, str)) > LARGE
 
 
 def _takes_long(case: Case, remembered: Remembered) -> bool:
