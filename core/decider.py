@@ -25,9 +25,7 @@ from core.sessions import Sessions
 log = logging.getLogger(__name__)
 
 LOOKED_AT_ONCE = 2
-LARGE_AT_ONCE = (
-    1  # two threads that compute hand each other the turn, and the event loop waits long for its own
-)
+LARGE_AT_ONCE = 1  # threads that compute hand each other the turn, and the event loop waits for its own
 LARGE = 2048  # characters of a command; deciding about more would hold up everybody else
 MANY = 1000  # entries of allowlists that are compared, all commands of a line together
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from adapters.resolvers.filesystem import FilesystemResolver
 from core.config import Config
 from core.execsec.decide import ExecJudgement, decide
 from core.execsec.policy import ExecPolicy, effective
@@ -45,6 +46,13 @@ class World:
 
     def real_directory(self, path: str) -> str | None:
         return path if path in self.directories else None
+
+
+class Machine(FilesystemResolver):
+    """Real files, directories and links; programs are as in the small world, whatever is installed."""
+
+    def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
+        return World().find(name, path=path, cwd=cwd)
 
 
 def look(

@@ -12,7 +12,7 @@ from core.errors import BindingMismatch
 from core.model.decision import Effect
 from core.model.plan import RunOrder
 from core.shell.render import run_argv
-from tests.core_system import CONFIG, exec_call
+from tests.core_system import exec_call
 
 
 @pytest.fixture
@@ -24,13 +24,6 @@ def place(tmp_path) -> Path:
         (work / name).write_text("#!/bin/sh\necho REVIEWED\n")
         (work / name).chmod(0o755)
     return work
-
-
-@pytest.fixture
-def judge(make_system, place):
-    tools = {**CONFIG["tools"], "exec": {**CONFIG["tools"]["exec"], "path_prepend": [str(place / "bin")]}}
-    agents = {"by_id": {"main": {"workspace": str(place)}}}
-    return make_system({**CONFIG, "tools": tools, "agents": agents}).judge
 
 
 def order(case):

@@ -16,7 +16,7 @@ from core.model.plan import RunOrder
 from core.shell.inspect import inspect
 from core.shell.render import run_argv
 from core.shell.scripts import with_scripts
-from tests.core_system import CONFIG, exec_call
+from tests.core_system import exec_call
 from tests.shell_world import effect
 from tests.shell_world import judge as decide
 
@@ -35,13 +35,6 @@ def place(tmp_path) -> Path:
     for name in ("interp", "second", "lib.sh", "bin/mytool"):
         program(work / name, "#!/bin/sh\necho REVIEWED\n")
     return work
-
-
-@pytest.fixture
-def judge(make_system, place):
-    tools = {**CONFIG["tools"], "exec": {**CONFIG["tools"]["exec"], "path_prepend": [str(place / "bin")]}}
-    agents = {"by_id": {"main": {"workspace": str(place)}}}
-    return make_system({**CONFIG, "tools": tools, "agents": agents}).judge
 
 
 def facts(line: str, place: Path) -> CommandFacts:

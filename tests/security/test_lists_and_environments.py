@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from adapters.resolvers.filesystem import FilesystemResolver
 from core.config import Config
 from core.execsec.decide import decide
 from core.execsec.policy import effective
@@ -16,14 +15,7 @@ from core.model.call import CommandText
 from core.model.command import Placement
 from core.model.decision import Decision, Effect, Obligation
 from core.shell.inspect import inspect
-from tests.shell_world import World
-
-
-class Machine(FilesystemResolver):
-    """Real directories and links; programs are as in the small world."""
-
-    def find(self, name, *, path, cwd):
-        return World().find(name, path=path, cwd=cwd)
+from tests.shell_world import Machine
 
 
 def decided(line: str, home: Path, placement: Placement = Placement.HOST, **settings: str) -> Decision:

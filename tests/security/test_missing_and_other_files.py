@@ -7,20 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from adapters.resolvers.filesystem import FilesystemResolver
 from core.model.allowlist import AllowlistEntry
 from core.model.call import CommandText
 from core.model.command import CommandFacts
 from core.shell.inspect import inspect
 from core.shell.scripts import with_scripts
-from tests.shell_world import World, effect, judge
-
-
-class Machine(FilesystemResolver):
-    """Real files; programs are as in the small world."""
-
-    def find(self, name, *, path, cwd):
-        return World().find(name, path=path, cwd=cwd)
+from tests.shell_world import Machine, effect, judge
 
 
 def facts(line: str, cwd: Path) -> CommandFacts:

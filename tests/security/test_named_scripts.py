@@ -13,16 +13,9 @@ from core.model.call import CommandText
 from core.model.command import CommandFacts
 from core.shell.inspect import inspect
 from core.shell.scripts import MAX_FILES, with_scripts
-from tests.shell_world import World, effect, judge
+from tests.shell_world import Machine, effect, judge
 
 MiB = 1024 * 1024
-
-
-class Machine(FilesystemResolver):
-    """Real files; programs are as in the small world, whatever is installed."""
-
-    def find(self, name, *, path, cwd):
-        return World().find(name, path=path, cwd=cwd)
 
 
 def facts(line: str, cwd: Path, resolver: FilesystemResolver | None = None) -> CommandFacts:

@@ -19,14 +19,7 @@ from core.model.command import Placement
 from core.model.decision import Effect
 from core.model.session import SessionKey
 from core.shell.inspect import inspect
-from tests.shell_world import World
-
-
-class Machine(FilesystemResolver):
-    """Real files and links; programs are as in the small world."""
-
-    def find(self, name, *, path, cwd):
-        return World().find(name, path=path, cwd=cwd)
+from tests.shell_world import Machine
 
 
 @pytest.fixture
