@@ -80,9 +80,6 @@ class _NoPrograms:
     def beginning(self, path: str, identity: FileIdentity) -> bytes | None:
         """Know none."""
 
-    def followed(self, path: str) -> str | None:
-        return path
-
     def real_path(self, path: str) -> RealPath | None:
         """Know none."""
 

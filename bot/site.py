@@ -1,20 +1,28 @@
-"""What is true of this machine, found out once at start."""
+"""What is true of this machine, found out at start and at each reload."""
 
 from __future__ import annotations
 
 import os
 import pwd
+import site
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
+from adapters.runners.host_trial import why_not_held
 from core.config import Config
-from core.errors import ConfigError
+from core.errors import ConfigError, RunError
 from core.judge import Site
+from core.sandbox.plan import host_plan
 from core.sandbox.workspace import default_root
+
+_PACKAGES = Path(__file__).parent.parent
 
 
 def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
-    """Find the homes to mask, the account that runs commands, and where workspaces lie.
+    """Find the homes to mask, the accounts that run commands, where workspaces lie, and what is held.
 
     Raises ConfigError for a workspace that holds, or lies in, what no command may touch.
     """
@@ -25,14 +33,79 @@ def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
     root = config.sandboxing.workspace_root or default_root(state_dir, is_root=is_root)
     workspace_root = os.path.realpath(Path(root).expanduser())
     _apart(state_dir, {"sandboxing.workspaceRoot": workspace_root, **_workspaces(config)})
-    return Site(
+    _not_opened(config, (state_dir, *protected))
+    found = Site(
         state_dir=state_dir,
         workspace_root=workspace_root,
         homes=tuple(sorted(path for path in homes if Path(path).is_dir())),
         home=own_home,
-        protected=tuple(protected),
+        protected=(*(() if str(home) == state_dir else (str(home),)), *protected),
         account=config.sandboxing.user if is_root else None,
+        host_account=config.exec.host_user if is_root else None,
+        program=program_files(),
     )
+    return replace(found, unheld=_unheld(config, found))
+
+
+def look_anew() -> None:
+    """Forget what was found out about runs on the host, so that it is tried again."""
+    _tried.cache_clear()
+
+
+def program_files() -> tuple[str, ...]:
+    """List the directories that Sayso is run from: its packages, its environment, and the Python of that."""
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    found = (
+        str(_PACKAGES),
+        sys.prefix,
+        sys.base_prefix,
+        *site.getsitepackages(),
+        *user,
+        *filter(None, given),
+    )
+    real = {os.path.realpath(path) for path in found if Path(path).exists()}
+    return tuple(sorted(path for path in real if not any(_is_above(other, path) for other in real)))
+
+
+def _is_above(directory: str, path: str) -> bool:
+    return path != directory and path.startswith(f"{directory.rstrip('/')}/")
+
+
+def _unheld(config: Config, found: Site) -> str | None:
+    return _tried(
+        (found.state_dir, *found.protected), found.program, found.host_account, config.exec.host_sockets
+    )
+
+
+@lru_cache(maxsize=64)
+def _tried(
+    own: tuple[str, ...], program: tuple[str, ...], account: str | None, _sockets: tuple[str, ...]
+) -> str | None:
+    plan = host_plan(
+        Config().exec,
+        own=own,
+        program=program,
+        workspace="/",
+        account=account,
+        unheld=None,
+        timeout_s=None,
+    )
+    try:
+        return why_not_held(plan)
+    except RunError as error:
+        raise ConfigError(str(error)) from None
+
+
+def _not_opened(config: Config, own: Sequence[str]) -> None:
+    for path in config.exec.host_sockets:
+        real = os.path.realpath(path)
+        for place in own:
+            if real == place or _is_above(place, real) or _is_above(real, place):
+                raise ConfigError(
+                    f"tools.exec.hostSockets: {path} and Sayso's own {place} lie in one another, and no "
+                    "command may reach that; take it off the list"
+                )
 
 
 def _workspaces(config: Config) -> dict[str, str]:

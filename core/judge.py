@@ -20,7 +20,6 @@ from core.elevated.placement import Placed, place, skipping
 from core.execsec.decide import ExecJudgement, decide, fallback_allows, together
 from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
-from core.execsec.real_paths import with_own_state
 from core.execsec.tighten import in_force
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
@@ -42,7 +41,8 @@ from core.policy.registry import NONE, Plugins
 from core.policy.scene import universe_of
 from core.policy.toolset import ToolIdentity, ToolSet
 from core.ports import NameResolver, Resolver
-from core.sandbox.plan import plan_for, visible
+from core.sandbox.guarantees import may_skip_people, needs_privileges, question
+from core.sandbox.plan import host_plan, plan_for, visible
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 from core.shell.parse import Parse, parse
@@ -77,7 +77,11 @@ REVOKED = Decision(
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What is true of this machine: absolute paths, and the account of runs where the daemon is root."""
+    """What is true of this machine: absolute paths, and the accounts of runs where the daemon is root.
+
+    `program` are the directories that Sayso is run from. `unheld` says why runs on the host cannot be held
+    from Sayso's own state here; None where they are.
+    """
 
     state_dir: str
     workspace_root: str
@@ -85,13 +89,17 @@ class Site:
     home: str
     protected: tuple[str, ...] = ()
     account: str | None = None
+    host_account: str | None = None
+    program: tuple[str, ...] = ()
+    unheld: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """A call with all facts gathered: what would run, as what, where, under which policy.
 
-    `basis` is what was noted before they were gathered, where something is to be started by it.
+    `unheld` is what follows from it that a run on the host cannot be held. `basis` is what was noted before
+    they were gathered, where something is to be started by it.
     """
 
     call: ToolCall
@@ -103,6 +111,7 @@ class Case:
     policy: ExecPolicy | None = None
     problem: Decision | None = None
     arguments: ArgumentJudgement = _NO_ARGUMENTS
+    unheld: Decision | None = None
     basis: Basis | None = None
 
 
@@ -144,17 +153,21 @@ class Judge:
                 why = f"exec has an argument that is not judged here: {unknown[0]!r}; leave it out"
             nothing = _exec_problem("exec.no-command", why)
             return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), nothing)
-        plan = self._plan(call.session, placed.placement, command.timeout_s)
+        plan = self._plan(call.session, placed.placement, command.timeout_s, self.site.unheld)
         cwd, problem = self._cwd(command, plan, placed.placement)
         policy = self._policy(call.agent, placed.placement)
         path = tuple(dict(plan.env).get("PATH", "").split(":"))
         files = self._resolver.for_one_command()
         facts = inspect(command, cwd=cwd, path=path, resolver=files, parse=self._parse)
-        facts = with_own_state(with_scripts(facts, files, path, command.env), files, policy, placed.placement)
+        facts = with_scripts(facts, files, path, command.env)
+        privileges = needs_privileges(facts, asked_for=command.new_privileges)
+        if privileges and placed.placement is Placement.HOST:
+            plan = self._plan(call.session, placed.placement, command.timeout_s, privileges)
         bound = self._bound(call, command, placed, plan, cwd, facts)
-        problem = problem or _no_shell(bound, facts)
+        problem = problem or _no_shell(bound, facts) or _no_privileges(command, placed)
         arguments = ArgumentJudgement((asked,) if asked else ())
-        return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments)
+        unheld = question(plan, placed, policy, self.config.exec, privileges=privileges is not None)
+        return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments, unheld)
 
     def toolset(self, session: SessionKey, claims: Claims) -> ToolSet:
         """Return the tools of a session, those of plugins that are registered by now too."""
@@ -179,12 +192,13 @@ class Judge:
         if case.policy is not None or case.problem is not None:
             trace.append(case.placed.decision)
         trace += case.arguments.decisions
-        trace += [case.problem] if case.problem else []
+        trace += [each for each in (case.problem, case.unheld) if each]
         forbidden = _forbidden(case, remembered)
         trace += [forbidden] if forbidden else []
         trace += [LOCKED] if remembered.locked else []
         permitted = permitting(remembered.permission, trace)
-        milder = permitted or skipping(case.placed, strictest(trace).effect)
+        skipped = skipping(case.placed, strictest(trace).effect) if may_skip_people(trace) else None
+        milder = permitted or skipped
         trace += [milder] if milder else []
         return Verdict(
             milder or most_telling(trace, judgement.decisions if judgement else ()),
@@ -221,7 +235,7 @@ class Judge:
         """Tell whether a question nobody answered becomes a yes, by `askFallback`."""
         if case.facts is None or case.policy is None or case.problem is not None:
             return False
-        others = (case.tool, case.placed.decision, *case.arguments.decisions)
+        others = (case.tool, case.placed.decision, *case.arguments.decisions, *filter(None, (case.unheld,)))
         if any(decision.effect is not Effect.ALLOW for decision in others):
             return False
         return all(
@@ -273,12 +287,23 @@ class Judge:
         own = None if access is WorkspaceAccess.NONE else agent.workspace
         return own or directory_for(self.site.workspace_root, scope, session)
 
-    def _laid_out(self, session: SessionKey, placement: Placement, timeout_s: float | None) -> SandboxPlan:
+    def _laid_out(
+        self, session: SessionKey, placement: Placement, timeout_s: float | None, unheld: str | None
+    ) -> SandboxPlan:
+        if placement is not Placement.SANDBOX:
+            return host_plan(
+                self.config.exec,
+                own=(self.site.state_dir, *self.site.protected),
+                program=self.site.program,
+                workspace=self._workspace(session),
+                account=self.site.host_account,
+                unheld=unheld,
+                timeout_s=timeout_s,
+            )
         return plan_for(
             self.config.sandboxing,
             self.config.agent(session.agent).sandbox,
             self.config.exec,
-            placement=placement,
             state_dir=self.site.state_dir,
             protected=self.site.protected,
             homes=self.site.homes,
@@ -352,7 +377,7 @@ def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
 
 def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
     """Withhold Always where another rule would ask all the same."""
-    others = (case.placed.decision, *case.arguments.decisions)
+    others = (case.placed.decision, *case.arguments.decisions, *([case.unheld] if case.unheld else []))
     asks = next((each for each in others if each.effect is Effect.ASK), None)
     if asks is not None:
         return AlwaysOffer(why=f"{asks.reason}, so remembering would change nothing")
@@ -368,6 +393,15 @@ def _no_shell(bound: BoundCommand, facts: CommandFacts) -> Decision | None:
         return None
     reason = f"there is no {SHELL}, which would run this line; install it, or ask for one program alone"
     return _exec_problem("exec.no-shell", reason)
+
+
+def _no_privileges(command: CommandText, placed: Placed) -> Decision | None:
+    if not command.new_privileges or placed.placement is Placement.HOST:
+        return None
+    reason = (
+        "no command gets new privileges in the sandbox; ask for the host with --elevated, or leave it out"
+    )
+    return _exec_problem("exec.new-privileges", reason)
 
 
 def _command_from(call: ToolCall) -> CommandText | None:

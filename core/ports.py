@@ -80,13 +80,6 @@ class Resolver(Protocol):
         """Follow an absolute path through every link as far as it exists; None where that cannot be told."""
         ...
 
-    def followed(self, path: str) -> str | None:
-        """Return where an absolute path leads as far as it exists; None where a link of /proc leads there.
-
-        Such a link leads elsewhere for each process.
-        """
-        ...
-
 
 class NameResolver(Protocol):
     """Looks up host names, so that deciding need not."""

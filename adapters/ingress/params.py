@@ -98,6 +98,7 @@ class CommandParams(SessionParams):
     env: Environment = Field(default_factory=dict)
     stdin: Base64 | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=WEEK_S)] | None = None
+    new_privileges: bool = False
     elevated: Literal["on", "ask", "full", "off"] | None = None
     security: Literal["deny", "allowlist", "full"] | None = None
     ask: Literal["off", "on-miss", "always"] | None = None
@@ -114,6 +115,7 @@ class CommandParams(SessionParams):
             env=tuple(sorted(self.env.items())),
             stdin=base64.b64decode(self.stdin) if self.stdin is not None else None,
             timeout_s=self.timeout_seconds,
+            new_privileges=self.new_privileges,
         )
 
     def _require_one_command(self) -> None:

@@ -7,7 +7,19 @@ import os
 import posixpath
 from collections.abc import Sequence
 from functools import lru_cache
-from stat import S_ISCHR, S_ISDIR, S_ISLNK, S_ISREG, S_IWGRP, S_IWOTH, S_IXGRP, S_IXOTH, S_IXUSR
+from stat import (
+    S_ISCHR,
+    S_ISDIR,
+    S_ISGID,
+    S_ISLNK,
+    S_ISREG,
+    S_ISUID,
+    S_IWGRP,
+    S_IWOTH,
+    S_IXGRP,
+    S_IXOTH,
+    S_IXUSR,
+)
 from typing import Self
 
 from adapters.resolvers.aliases import aliases
@@ -101,13 +113,6 @@ class FilesystemResolver:
         except (OSError, ValueError):
             return None
 
-    def followed(self, path: str) -> str | None:
-        """Return where a path leads as far as it exists, or None behind a link of /proc."""
-        try:
-            return None if _passes_magic_link(path) else posixpath.realpath(path)
-        except (OSError, ValueError):
-            return path
-
     def _look(self, name: str, place: str) -> Executable | None:
         try:
             return (
@@ -124,7 +129,10 @@ class FilesystemResolver:
         if identity.sha256 == UNHASHED:
             return None
         script = _beginning(real, status.st_mtime_ns, status.st_ctime_ns) != _ELF
-        return Executable(name, found, real, identity, trusted, aliases(place, found, real), script)
+        privileged = not script and _is_privileged(real, status)
+        return Executable(
+            name, found, real, identity, trusted, aliases(place, found, real), script, privileged
+        )
 
     def _resolved(self, place: str) -> tuple[str, str, os.stat_result, bool]:
         """Tell a file's path by real directories, its real path, what it is, and if only root changes it."""
@@ -219,6 +227,19 @@ def _status(path: str) -> os.stat_result:
 
 def _is_program(status: os.stat_result) -> bool:
     return S_ISREG(status.st_mode) and bool(status.st_mode & _EXECUTE)
+
+
+def _is_privileged(real: str, status: os.stat_result) -> bool:
+    """Tell whether the kernel gives a program rights that its caller has not."""
+    return bool(status.st_mode & (S_ISUID | S_ISGID)) or _has_capabilities(real, status.st_ctime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _has_capabilities(real: str, _touched: int) -> bool:
+    try:
+        return bool(os.getxattr(real, "security.capability"))
+    except OSError as error:
+        return error.errno not in (errno.ENODATA, errno.EOPNOTSUPP)
 
 
 @lru_cache(maxsize=4096)

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from core.errors import RunError
 
@@ -17,22 +18,40 @@ _OVERFLOW = 65534
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A Unix account; `drop` is true where the daemon is root and must become it before it runs anything."""
+    """A Unix account; `drop` is true where the daemon is root and must become it before it runs anything.
+
+    `groups` are the further groups of whoever logs in so; `home` is empty where nobody knows one.
+    """
 
     name: str
     uid: int
     gid: int
     drop: bool
+    groups: tuple[int, ...] = ()
+    home: str = ""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What subprocesses are given to become this account; nothing where this process is it."""
+        return {"user": self.uid, "group": self.gid, "extra_groups": self.groups} if self.drop else {}
 
     def may(self, path: str, permission: int) -> bool:
         """Tell whether file modes give this account `os.R_OK`, `os.W_OK` or `os.X_OK` on a path."""
         if not self.drop:
             return os.access(path, permission)
         status = Path(path).stat()
-        for owned, shift in ((status.st_uid == self.uid, 6), (status.st_gid == self.gid, 3)):
+        mine = status.st_gid == self.gid or status.st_gid in self.groups
+        for owned, shift in ((status.st_uid == self.uid, 6), (mine, 3)):
             if owned:
                 return status.st_mode >> shift & permission == permission
         return status.st_mode & permission == permission
+
+    def may_change(self, directory: str) -> bool:
+        """Tell whether this account may be able to rename what lies in a directory; a doubt counts as yes."""
+        if not self.drop:
+            return os.access(directory, os.W_OK)
+        status = os.stat(directory)  # noqa: PTH116 - asked for each run on the host
+        return status.st_uid == self.uid or bool(status.st_mode & 0o022) or _has_list(directory)
 
     def barrier(self, path: str) -> str | None:
         """Return the first directory above a path that this account cannot pass, or None."""
@@ -61,9 +80,41 @@ def running_account(user: str | None) -> Account:
     return Account(user, entry.pw_uid, entry.pw_gid, drop=True)
 
 
-def own_account() -> Account:
-    """Return the account of this process."""
-    return Account(_own_name(), os.geteuid(), os.getegid(), drop=False)
+def host_account(user: str | None) -> Account:
+    """Return who runs commands on the host: this process' own account, or the one that root becomes.
+
+    Raises RunError where there is no such account, or it has the rights of root.
+    """
+    if os.geteuid() != 0 or user is None:
+        home = os.environ.get("HOME", "") if os.geteuid() else "/root"
+        return Account(
+            _own_name(), os.geteuid(), os.getegid(), drop=False, home=_home_of(os.geteuid()) or home
+        )
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError:
+        raise RunError(
+            f"tools.exec.hostUser: there is no account {user!r} on this machine; create it or name another"
+        ) from None
+    if entry.pw_uid == 0:
+        raise RunError("tools.exec.hostUser: root is whom nothing holds; name an account without rights")
+    groups = tuple(group for group in os.getgrouplist(user, entry.pw_gid) if group != entry.pw_gid)
+    return Account(user, entry.pw_uid, entry.pw_gid, drop=True, groups=groups, home=entry.pw_dir)
+
+
+def _home_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_dir
+    except KeyError:
+        return ""
+
+
+def _has_list(path: str) -> bool:
+    """Tell whether a directory has an access list, which says more than its mode."""
+    try:
+        return bool(os.getxattr(path, "system.posix_acl_access"))
+    except OSError:
+        return False
 
 
 def homes() -> tuple[str, ...]:

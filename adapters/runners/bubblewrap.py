@@ -88,7 +88,7 @@ def arguments(
     options += ["--share-net"] if network else []
     options += ["--disable-userns"] if disable_userns else []
     options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"]
-    options += ["--ro-bind", "/", "/", *_private_places(), *_mount_options(mounts)]
+    options += ["--ro-bind", "/", "/", *_private_places(), *mount_options(mounts)]
     if network and resolver_file:
         options += ["--ro-bind", resolver_file, resolver_file]
     options += [word for path in _to_close(mounts) for word in ("--remount-ro", path)]
@@ -105,7 +105,8 @@ def _private_places() -> list[str]:
     return options
 
 
-def _mount_options(mounts: Sequence[Mount]) -> list[str]:
+def mount_options(mounts: Sequence[Mount]) -> list[str]:
+    """Write bwrap's options for mounts, in their order."""
     options: list[str] = []
     for mount in mounts:
         match mount.effect:
@@ -117,6 +118,8 @@ def _mount_options(mounts: Sequence[Mount]) -> list[str]:
                 options += ["--ro-bind", mount.path, mount.path]
             case Effect.OPEN:
                 options += ["--bind", mount.path, mount.path]
+            case Effect.PIN:
+                options += ["--dev-bind", mount.path, mount.path]
     return options
 
 
@@ -144,7 +147,7 @@ class BubblewrapRunner:
         account = running_account(plan.user)
         prepare(plan.workspace, account, self._workspace_root, write=bool(plan.writable))
         _check_visible(order)
-        options = memory_file(_encoded(options_for(order, account, bwrap)))
+        options = memory_file(encoded(options_for(order, account, bwrap)))
         with options as descriptor, Streams.opened(order, self._output_dir, sink) as streams:
             launch = Launch(
                 before=(bwrap.path, "--args", str(descriptor)),
@@ -158,7 +161,7 @@ class BubblewrapRunner:
             )
             await asyncio.to_thread(reverify, order, self._resolver)  # it reads files of any size
             ending = await supervise(launch, streams, plan.limits.timeout_s)
-        _tell_failure(ending, streams)
+        tell_failure(ending, streams, "the sandbox")
         return streams.result(ending)
 
 
@@ -199,11 +202,13 @@ def _check_visible(order: RunOrder) -> None:
         )
 
 
-def _encoded(options: Sequence[str]) -> bytes:
+def encoded(options: Sequence[str]) -> bytes:
+    """Write options as `--args` reads them."""
     return b"".join(os.fsencode(option) + b"\0" for option in options)
 
 
-def _tell_failure(ending: Ending, streams: Streams) -> None:
+def tell_failure(ending: Ending, streams: Streams, what: str) -> None:
+    """Raise RunError, in the words of bwrap, where it ended before it ran the command."""
     if ending.reported or ending.timed_out or ending.killed_from_outside:
         return
     words = streams.stderr.text()[0].strip() or f"it ended with status {ending.exit_code} and said nothing"
@@ -213,4 +218,4 @@ def _tell_failure(ending: Ending, streams: Streams) -> None:
             "; this kernel may forbid unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone, "
             "kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
         )
-    raise RunError(f"the sandbox could not be set up: {words}{hint}")
+    raise RunError(f"{what} could not be set up: {words}{hint}")

@@ -1,34 +1,45 @@
 """Runs commands on the host itself, for what policy and people let out of the sandbox.
 
-Nothing confines such a run. It ends with its process group, and whatever still carries its marker in the
-environment; a process that leaves the group and clears its environment survives.
+A run is held in a mount namespace that has all of the host but Sayso's own state and what starts programs
+for others, wherever its plan does not say why that cannot be; one that is not held has all that its account
+has. Either ends with its process group, and whatever still carries its marker in the environment; a process
+that leaves the group and clears its environment survives.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from adapters.runners.accounts import Account, own_account, running_account
+from adapters.runners.accounts import Account, host_account
+from adapters.runners.bubblewrap import Bubblewrap, encoded, find_bubblewrap, mount_options, tell_failure
+from adapters.runners.host_namespace import devices, host_mounts, start_up_marks
 from adapters.runners.leftovers import MARKER
 from adapters.runners.orders import check_order
-from adapters.runners.process import Launch, Streams, supervise
+from adapters.runners.process import Launch, Streams, memory_file, supervise
 from adapters.runners.workspaces import check, prepare
 from core.approvals.binding import reverify
 from core.errors import RunError
 from core.model.command import Placement
-from core.model.plan import RunOrder, RunResult
+from core.model.plan import RunOrder, RunResult, SandboxPlan
 from core.ports import OutputSink, Resolver
 from core.sandbox.plan import environment
 
+HELD: Final = ("state", "programs", "sockets", "terminals", "privileges")
 # Without setpriv: ask the kernel to kill us when the daemon dies, then become the command.
 _LAUNCHER = """
 import ctypes, os, sys
 ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
 os.execve(sys.argv[1], sys.argv[1:], os.environ)
 """
+# How programs say that they got no rights which their file would give them.
+_UNPRIVILEGED: Final = ("no new privileges", "must be setuid", "effective uid is not 0", "setuid root")
 
 
 def guard() -> tuple[str, ...]:
@@ -57,22 +68,17 @@ class HostRunner:
     async def run(self, order: RunOrder, sink: OutputSink) -> RunResult:
         """Run the order on the host; its process group is gone afterwards."""
         check_order(order)
-        bound = order.bound
-        account: Account = running_account(bound.plan.user) if bound.plan.user else own_account()
+        account = host_account(order.bound.plan.user)
         self._prepare(order, account)
-        launch = Launch(
-            before=guard(),
-            argv=order.argv,
-            account=account,
-            cwd=bound.cwd,
-            env={**environment(bound, account.name), MARKER: order.request_id},
-            stdin=order.stdin,
-            marker=order.request_id,
-        )
-        with Streams.opened(order, self._output_dir, sink) as streams:
+        with _launch(order, account) as launch, Streams.opened(order, self._output_dir, sink) as streams:
+            before = start_up_marks(account)
             await asyncio.to_thread(reverify, order, self._resolver)  # it reads files of any size
-            ending = await supervise(launch, streams, bound.plan.limits.timeout_s)
-        return streams.result(ending)
+            ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
+        if not launch.contained:
+            return streams.result(ending)
+        tell_failure(ending, streams, "the mount namespace of the run")
+        notes = (*_exchanged(before, start_up_marks(account)), *_lacking(ending.exit_code, streams))
+        return streams.result(ending, held=HELD, notes=notes)
 
     def _prepare(self, order: RunOrder, account: Account) -> None:
         bound = order.bound
@@ -85,3 +91,77 @@ class HostRunner:
         program = order.argv[0]
         if program.startswith("/") and not Path(program).is_file():
             raise RunError(f"{program} is not there any more")
+
+
+@contextmanager
+def _launch(order: RunOrder, account: Account) -> Iterator[Launch]:
+    env = {**environment(order.bound, account.name), MARKER: order.request_id}
+    if order.bound.plan.unheld is not None:
+        yield Launch(
+            before=guard(),
+            argv=order.argv,
+            account=account,
+            cwd=order.bound.cwd,
+            env=env,
+            stdin=order.stdin,
+            marker=order.request_id,
+        )
+        return
+    bwrap = find_bubblewrap()
+    options = namespace_options(
+        order.bound.plan, account, bwrap, env=env, cwd=order.bound.cwd, by_person=order.by_person
+    )
+    with memory_file(encoded(options)) as descriptor:
+        yield Launch(
+            before=(bwrap.path, "--args", str(descriptor)),
+            argv=order.argv,
+            account=account,
+            cwd="/",
+            env={},
+            stdin=order.stdin,
+            inherit=(descriptor,),
+            contained=True,
+            marker=order.request_id,
+        )
+
+
+def namespace_options(
+    plan: SandboxPlan,
+    account: Account,
+    bwrap: Bubblewrap,
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    by_person: bool = False,
+) -> list[str]:
+    """Return bwrap's options for a held run; raises RunError where it would be held by nothing."""
+    if account.uid == 0:
+        raise RunError("no mount namespace holds root; set tools.exec.hostUser")
+    options = ["--unshare-user", *(["--disable-userns"] if bwrap.disables_userns else [])]
+    options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--dev-bind", "/", "/"]
+    options += ["--dev", "/dev"]
+    options += [word for path in devices(account) for word in ("--dev-bind-try", path, path)]
+    options += mount_options(host_mounts(plan, account, by_person=by_person))
+    options += ["--clearenv"]
+    options += [word for name, value in env.items() for word in ("--setenv", name, value)]
+    return [*options, "--chdir", cwd]
+
+
+def _exchanged(
+    before: Mapping[str, tuple[int, ...] | None], after: Mapping[str, tuple[int, ...] | None]
+) -> Iterator[str]:
+    changed = sorted(path for path, mark in after.items() if mark != before.get(path))
+    if changed:
+        yield (
+            f"while it ran, {', '.join(changed)} was made or changed, which other programs of this user read "
+            "or run later: look at it"
+        )
+
+
+def _lacking(exit_code: int, streams: Streams) -> Iterator[str]:
+    said = streams.stderr.text()[0].lower()
+    if exit_code != os.EX_OK and any(words in said for words in _UNPRIVILEGED):
+        yield (
+            "it seems to have called a program that takes rights its caller has not (sudo and its like), and "
+            "a held run gives none: sayso exec --new-privileges asks for a run that does"
+        )

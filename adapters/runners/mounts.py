@@ -38,6 +38,7 @@ class Effect(StrEnum):
     HIDE_FILE = "hide-file"
     SHOW = "show"
     OPEN = "open"
+    PIN = "pin"
 
 
 @dataclass(frozen=True, slots=True)

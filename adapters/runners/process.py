@@ -76,7 +76,7 @@ class Streams:
         (self.stdout if stream == "stdout" else self.stderr).write(data)
         self.sink.write(self.request_id, stream, data)
 
-    def result(self, ending: Ending) -> RunResult:
+    def result(self, ending: Ending, held: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> RunResult:
         """Put together what came of the run."""
         (stdout, omitted_stdout), (stderr, omitted_stderr) = self.stdout.text(), self.stderr.text()
         return RunResult(
@@ -87,6 +87,8 @@ class Streams:
             omitted_stdout=omitted_stdout,
             omitted_stderr=omitted_stderr,
             duration_ms=ending.duration_ms,
+            held=held,
+            notes=notes,
         )
 
 
@@ -210,9 +212,6 @@ async def _read(descriptor: int, take: Callable[[bytes], None], ours: contextlib
 
 async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> asyncio.subprocess.Process:
     status = ("--json-status-fd", str(ends["status"]), "--") if launch.contained else ()
-    identity: dict[str, Any] = {}
-    if launch.account.drop:
-        identity = {"user": launch.account.uid, "group": launch.account.gid, "extra_groups": ()}
     try:
         return await asyncio.create_subprocess_exec(
             *launch.before,
@@ -226,7 +225,7 @@ async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> 
             pass_fds=(*launch.inherit, *((ends["status"],) if launch.contained else ())),
             start_new_session=True,
             umask=0o022,
-            **identity,
+            **launch.account.identity,
         )
     except OSError as error:
         raise RunError(f"{launch.argv[0]} could not be started in {launch.cwd}: {error.strerror}") from error

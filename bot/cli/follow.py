@@ -133,6 +133,7 @@ _BY_RULE = {
         "install the program, or add its directory to tools.exec.pathPrepend, or name it by its path"
     ),
     "exec.cwd": "name a directory that is there and that the place it runs in shows",
+    "exec.new-privileges": "ask for the host with --elevated, or leave --new-privileges out",
     "locked": "sayso unlock ends it",
     "revoked": "sayso agent add makes a new token",
     "denied-always": "sayso permissions revoke takes it back",
@@ -145,6 +146,8 @@ def _finished(outcome: Json) -> None:
     for stream, count in (outcome.get("truncated") or {}).items():
         if count:
             note(f"{stream}: {count} bytes are not kept in the outcome")
+    for text in outcome.get("notes") or ():
+        note(text, "red")
 
 
 def _denied(outcome: Json) -> None:

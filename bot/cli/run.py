@@ -29,6 +29,9 @@ def exec_command(arguments: list[str]) -> int:
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="add a variable")
     parser.add_argument("--timeout", type=seconds, metavar="S", help="end the run after so many seconds")
     parser.add_argument("--elevated", choices=("on", "ask", "full", "off"), help="ask for this level")
+    parser.add_argument(
+        "--new-privileges", action="store_true", help="let setuid programs count; always asks"
+    )
     parser.add_argument("--security", choices=("deny", "allowlist", "full"), help="judge it no milder")
     parser.add_argument("--ask", choices=("off", "on-miss", "always"), help="likewise")
     parser.add_argument("--approval", metavar="ID", help="run under the approval got for exactly this")
@@ -126,6 +129,7 @@ def _place(options: Namespace) -> dict[str, Any]:
     if options.stdin:
         place["stdin"] = _stdin()
     place["timeoutSeconds"] = options.timeout
+    place["newPrivileges"] = options.new_privileges or None
     place["elevated"] = options.elevated
     place["security"] = options.security
     place["ask"] = options.ask

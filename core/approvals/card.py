@@ -15,7 +15,8 @@ from core.model.outcome import Outcome, Status
 from core.model.principal import named
 from core.model.request import Answer, GivenReview, Request, RequestKind, State
 
-ELEVATED = "elevated."
+_ELEVATED = "elevated."
+_UNHELD = "host."
 _WORDS = {
     "allow-once": "Allowed once",
     "allow-for": "Allowed for a time",
@@ -82,6 +83,7 @@ def card_of(request: Request, secrets: Sequence[str] = (), terms: Terms = ANYTHI
         outcome=_card_outcome(request, secrets),
         progress=shown(progress_line(request)),
         elevated=shown(elevated_line(request)),
+        unheld=shown(unheld_line(request)),
     )
 
 
@@ -98,10 +100,18 @@ def progress_line(request: Request) -> str:
 
 def elevated_line(request: Request) -> str:
     """Say how elevated mode bears on a request; nothing where it does not."""
-    for row in request.verdict.get("trace", ()):
-        if str(row.get("rule", "")).startswith(ELEVATED):
-            return str(row.get("reason", ""))
-    return ""
+    return _told(request, _ELEVATED)
+
+
+def unheld_line(request: Request) -> str:
+    """Say why a run on the host cannot be held from Sayso's own state; nothing where it is."""
+    return _told(request, _UNHELD)
+
+
+def _told(request: Request, rules: str) -> str:
+    rows = request.verdict.get("trace", ())
+    told = (str(row.get("reason", "")) for row in rows if str(row.get("rule", "")).startswith(rules))
+    return next(told, "")
 
 
 def given_yes(request: Request) -> tuple[GivenReview, ...]:
@@ -158,6 +168,8 @@ def outcome_of(request: Request) -> Outcome:
         truncated_stderr=truncated.get("stderr", 0),
         duration_ms=left.get("durationMs"),
         timed_out=bool(left.get("timedOut")),
+        held=tuple(left.get("held", ())),
+        notes=tuple(left.get("notes", ())),
     )
 
 
@@ -189,6 +201,6 @@ def outcome_line(state: State, left: dict[str, Any]) -> str:
     if state is not State.FINISHED:
         return f"{state.value}: {left.get('reason', 'no reason was recorded')}"
     took = duration(int(left.get("durationMs") or 0))
-    if left.get("timedOut"):
-        return f"killed after its time limit ({took})"
-    return f"finished with status {left.get('exitCode')} after {took}"
+    how = f"finished with status {left.get('exitCode')} after {took}"
+    how = f"killed after its time limit ({took})" if left.get("timedOut") else how
+    return "; ".join((how, *left.get("notes", ())))

@@ -212,8 +212,11 @@ def finished(request: Request, result: RunResult, now: int) -> Change:
         "truncated": {"stdout": result.omitted_stdout, "stderr": result.omitted_stderr},
         "timedOut": timed_out,
         "durationMs": result.duration_ms,
+        "held": [*result.held],
+        "notes": [*result.notes],
     }
-    data = {"exitCode": result.exit_code, "timedOut": timed_out, "durationMs": result.duration_ms}
+    data: dict[str, Any] = {name: outcome[name] for name in ("exitCode", "timedOut", "durationMs")}
+    data |= {"notes": [*result.notes]} if result.notes else {}
     return _ended(request, State.FINISHED, "run.finished", outcome, now, data)
 
 

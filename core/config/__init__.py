@@ -27,6 +27,7 @@ from core.config.choices import (
     SandboxMode,
     Scope,
     Unanalysable,
+    UnconfinedHost,
 )
 from core.config.exec import AllowlistRule, ExecOverrides, ExecSettings, SafeBinProfile, SkillSettings
 from core.config.people import (
@@ -121,6 +122,7 @@ __all__ = [
     "ToolLists",
     "ToolSettings",
     "Unanalysable",
+    "UnconfinedHost",
     "WebFetchRules",
     "WebSettings",
 ]

@@ -43,6 +43,13 @@ class Unanalysable(StrEnum):
     ASK = "ask"
 
 
+class UnconfinedHost(StrEnum):
+    """What `security: full` and elevated `full` mean for a run on the host that nothing holds."""
+
+    ASK = "ask"
+    ACCEPT = "accept"
+
+
 class SandboxMode(StrEnum):
     """Which sessions run in a sandbox."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, field_validator, model_validator
 
-from core.config.choices import AskFallback, AskMode, ExecHost, ExecSecurity, Unanalysable
+from core.config.choices import AskFallback, AskMode, ExecHost, ExecSecurity, Unanalysable, UnconfinedHost
 from core.config.expressions import re2_fault
 from core.config.section import AbsolutePath, NonEmpty, Section
 from core.model.command import Placement
@@ -73,6 +73,9 @@ class ExecSettings(Section):
     """`tools.exec`."""
 
     host: ExecHost = ExecHost.SANDBOX
+    host_user: NonEmpty | None = None
+    host_sockets: tuple[AbsolutePath, ...] = ()
+    unconfined_host: UnconfinedHost = UnconfinedHost.ASK
     node: NonEmpty | None = None
     security: ExecSecurity | None = None  # None: deny in a sandbox, allowlist elsewhere
     ask: AskMode = AskMode.ON_MISS

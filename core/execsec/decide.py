@@ -17,7 +17,6 @@ from core.execsec.hazards import (
     changeable_script,
     environment_hazards,
     hazards,
-    near_own_state,
 )
 from core.execsec.learn import offer
 from core.execsec.pins import variables
@@ -77,7 +76,7 @@ def decide(
     seen_before: bool,
 ) -> ExecJudgement:
     """Judge a command; `seen_before` tells that a person approved exactly this binding for this agent."""
-    final = denied(facts, policy) or _security_deny(policy)
+    final = denied(facts, policy, env) or _security_deny(policy)
     if final is not None:
         return ExecJudgement((final,), always=AlwaysOffer(why="it is denied"))
     if not facts.analysable:
@@ -123,7 +122,7 @@ def fallback_allows(
         and facts.analysable
         and not facts.inline_code
     )
-    if not open_to_it or denied(facts, policy) is not None:
+    if not open_to_it or denied(facts, policy, env) is not None:
         return False
     finding = _find(facts, policy, learned, placement, env)
     return not finding.hazards and not finding.missing
@@ -181,8 +180,6 @@ def _risks(
     segment: Segment, facts: CommandFacts, entries: Sequence[AllowlistEntry], around: Circumstances
 ) -> tuple[Hazard, ...]:
     found = hazards(segment)
-    if segment.exposes is not None:
-        found += near_own_state(segment)
     if len(facts.segments) == 1:
         return found  # there is no other command that could change what it runs
     found += changeable(segment, facts)

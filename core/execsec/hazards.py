@@ -5,13 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from msgspec import Struct
 
 from core.display import safe
-from core.execsec.made_links import before_or_beside
-from core.model.command import CommandFacts, Exposure, Segment
+from core.model.command import CommandFacts, Segment
 from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.builtins import does, harmless
 from core.shell.carrying import carrying_option
@@ -33,35 +31,6 @@ _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 # An operand of `env` behind which it still has no command to run.
 _IS_SET = re.compile(r"[A-Za-z_]\w*=|-0\Z|--null\Z|-i\Z|-\Z|--ignore-environment\Z", re.ASCII)
 
-_EXPOSED: Final = {
-    Exposure.NAMES_ABOVE: (
-        "exec.own-state",
-        (
-            "Sayso's own state lies in `{}`, which this could read or change; "
-            "name a directory below, or run it in one"
-        ),
-    ),
-    Exposure.RUNS_ABOVE: (
-        "exec.own-state",
-        "Sayso's own state lies in `{}`, where this runs; run it in a directory below",
-    ),
-    Exposure.LINK: (
-        "exec.changeable",
-        "a command before it could make `{}` a link; run it in a call of its own",
-    ),
-    Exposure.FOLLOWS: (
-        "exec.changeable",
-        "a command before it could make links, which `{}` follows; run it in a call of its own",
-    ),
-    Exposure.UNNAMED: (
-        "exec.unnamed-files",
-        "with `{}` it reads files that nothing here names; name them in the command",
-    ),
-    Exposure.ENVIRONMENT: (
-        "exec.prints-environment",
-        "`{}` prints the environment of processes, in which secrets may stand",
-    ),
-}
 _NOTHING: frozenset[str] = frozenset()
 _PUT_NO_FILE = ONLY_READ | frozenset(("mkdir", "rm", "rmdir"))
 _NOTED = _NOTHING.union(
@@ -117,16 +86,6 @@ def changeable_script(
     return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()
 
 
-def near_own_state(segment: Segment) -> tuple[Hazard, ...]:
-    """Name what, on the host, may bring a command upon our state, or upon the secrets of a process."""
-    if segment.exposes is None:
-        return ()
-    kind, text = segment.exposes
-    rule, reason = _EXPOSED[kind]
-    even_under_full = kind is Exposure.NAMES_ABOVE
-    return (Hazard(rule, reason.format(safe(text)), even_under_full),)
-
-
 def _named_before(segment: Segment, facts: CommandFacts, env: Sequence[tuple[str, str]]) -> str | None:
     """Find a file that is not there now, like `b.go` or `./x`, and that another command names as well.
 
@@ -154,7 +113,15 @@ def _named_in_values(segment: Segment, env: Sequence[tuple[str, str]]) -> Iterat
 
 def _behind_writers(segment: Segment, facts: CommandFacts) -> bool:
     """Tell whether something that is not known to only read runs before it, or at the same time."""
-    return any(not _only_reads(each) for each in before_or_beside(segment, facts))
+    return any(not _only_reads(each) for each in _before_or_beside(segment, facts))
+
+
+def _before_or_beside(segment: Segment, facts: CommandFacts) -> Sequence[Segment]:
+    """Give the commands that may have run, or run, when this one does."""
+    at = next(index for index, each in enumerate(facts.segments) if each is segment)
+    together = any(each.operator in {"|", "&"} for each in facts.segments[at:])
+    behind = facts.segments[at + 1 :] if together else ()
+    return (*facts.segments[:at], *behind)
 
 
 def _only_reads(segment: Segment, only: frozenset[str] = ONLY_READ) -> bool:

@@ -19,6 +19,7 @@ class CommandText(Struct, frozen=True):
 
     `cwd` is absolute or None (the session's workspace); with `cwd_preferred` a cwd that the sandbox does
     not show is replaced by the workspace, without it the call is refused. `env` is what the agent adds.
+    `new_privileges` asks for a run in which setuid programs and file capabilities count.
     """
 
     line: str | None = None
@@ -28,6 +29,7 @@ class CommandText(Struct, frozen=True):
     env: tuple[tuple[str, str], ...] = ()
     stdin: bytes | None = None
     timeout_s: float | None = None
+    new_privileges: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Card:
     `decided` is None while it waits, else who and what in words; `decided_at` is when. `progress` tells,
     where several people must say yes, how many have, and who said what; it is empty elsewhere. `elevated`
     tells of elevated mode: which level, by whom, until when, or that the agent asks for it; empty without.
+    `unheld` tells why this run on the host would have Sayso's own state in its reach; empty where it has not.
     """
 
     request_id: str
@@ -53,6 +54,7 @@ class Card:
     outcome: CardOutcome | None = None
     progress: str = ""
     elevated: str = ""
+    unheld: str = ""
 
     @property
     def short_id(self) -> str:

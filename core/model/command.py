@@ -79,7 +79,8 @@ class Executable(Struct, frozen=True):
 
     `trusted` is false where the file, or a directory on the way to it, can be written by others.
     `aliases` are further paths that lead to it: as it was looked up, and `/bin/x` where /bin is a link.
-    `script` is whether an interpreter runs it, so that variables may say what it runs.
+    `script` is whether an interpreter runs it, so that variables may say what it runs. `privileged` is
+    whether it takes rights that its caller has not: setuid, setgid, or file capabilities.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Executable(Struct, frozen=True):
     trusted: bool = True
     aliases: tuple[str, ...] = ()
     script: bool = False
+    privileged: bool = False
 
 
 class Wrapping(Struct, frozen=True):
@@ -112,17 +114,6 @@ class Refusal(Struct, frozen=True):
     reason: str
 
 
-class Exposure(StrEnum):
-    """How a command could come upon Sayso's own state without naming it."""
-
-    NAMES_ABOVE = "names-above"
-    LINK = "link"
-    FOLLOWS = "follows"
-    UNNAMED = "unnamed"
-    ENVIRONMENT = "environment"
-    RUNS_ABOVE = "runs-above"
-
-
 class Segment(Struct, frozen=True):
     """One simple command of a line.
 
@@ -132,8 +123,6 @@ class Segment(Struct, frozen=True):
     `scripts` are the files that a program which runs anything is given, by path, and MISSING for what it
     would run and is not there. `piped` is whether its input comes from a pipe or with the request.
     `unpinned` names what runs, and what no pin could hold.
-    `leads_to` is the part of Sayso's own state that a word leads to by links, and `exposes` by which word or
-    directory it may be come upon otherwise; both are looked at on the host alone.
     `nowhere` is what a `cd` before it names, where no such directory is.
     `assigned_before` is what commands before it in the same shell set, and a shell may have exported.
     """
@@ -150,8 +139,6 @@ class Segment(Struct, frozen=True):
     elsewhere: tuple[str, ...] = ()
     piped: bool = False
     unpinned: str | None = None
-    leads_to: str | None = None
-    exposes: tuple[Exposure, str] | None = None
     assigned_before: tuple[tuple[str, Word], ...] = ()
     nowhere: str | None = None
 

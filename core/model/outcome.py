@@ -25,7 +25,8 @@ class Outcome:
     """The answer to one call; `to_json` is the shape that other programs rely on.
 
     `decision` is an `explain` row with `where` added (file and line of the rule). `reason` is the one
-    sentence for people. `truncated` counts bytes left out of `stdout` and `stderr`.
+    sentence for people. `truncated` counts bytes left out of `stdout` and `stderr`. `held` names what a run
+    on the host was kept from, `notes` are sentences about how it went.
     """
 
     status: Status
@@ -43,6 +44,8 @@ class Outcome:
     truncated_stderr: int = 0
     duration_ms: int | None = None
     timed_out: bool = False
+    held: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Give the outcome object of the socket and of `--json`."""
@@ -61,4 +64,6 @@ class Outcome:
             "sandbox": self.sandbox,
             "cwd": self.cwd,
             "durationMs": self.duration_ms,
+            "held": [*self.held],
+            "notes": [*self.notes],
         }

@@ -32,6 +32,10 @@ class SandboxPlan:
 
     Everything is readable but `masked`; only `writable` can be written. `readable` shows again what lies
     below a masked directory. `user` is the account that runs it where the daemon is root.
+
+    On the host everything else is there as it is: `masked` is absent, `read_only` cannot be written,
+    `sockets` are those that a run which a person allowed may reach. `unheld` says why a run on the host has
+    no mount namespace, so that nothing of this holds; None elsewhere.
     """
 
     backend: str
@@ -43,6 +47,9 @@ class SandboxPlan:
     env: tuple[tuple[str, str], ...]
     limits: Limits
     user: str | None = None
+    read_only: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
+    unheld: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +93,7 @@ class RunOrder:
     """One bound command to run: `argv` is executed, the program itself or a shell with the canonical line.
 
     `stdin` are the bytes whose sha256 in hex is `bound.stdin`; both are None where nothing is fed.
+    `by_person` tells that a person allowed it, and no rule alone.
     """
 
     request_id: str
@@ -93,6 +101,7 @@ class RunOrder:
     bound: BoundCommand
     expected: Binding
     stdin: bytes | None = None
+    by_person: bool = False
 
 
 class RunStatus(StrEnum):
@@ -106,7 +115,8 @@ class RunStatus(StrEnum):
 class RunResult:
     """What came of a run: `exit_code` as a shell reports it (128 + signal), output head and tail as text.
 
-    `omitted_*` count bytes that are in neither head nor tail (0: the text is whole).
+    `omitted_*` count bytes that are in neither head nor tail (0: the text is whole). `held` names what the
+    run was kept from, `notes` are sentences for whoever asked.
     """
 
     status: RunStatus
@@ -116,3 +126,5 @@ class RunResult:
     omitted_stdout: int
     omitted_stderr: int
     duration_ms: int
+    held: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What policy makes of a sandbox: mounts, network, environment, limits. Pure: no file is looked at."""
+"""What policy makes of a run: mounts, network, environment, limits. Pure: no file is looked at."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from posixpath import normpath
 
 from core.config import ExecSettings, SandboxOverrides, SandboxSettings
 from core.errors import ConfigError
-from core.model.command import Placement
 from core.model.plan import BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.sandbox.workspace import SYSTEM_ROOT
 
@@ -31,15 +30,8 @@ def plan_for(
     workspace: str,
     account: str | None,
     timeout_s: float | None,
-    placement: Placement = Placement.SANDBOX,
 ) -> SandboxPlan:
-    """Lay out the place of one run; raises ConfigError for a path that would show Sayso's own state."""
-    limits = Limits(
-        timeout_s=float(min(timeout_s or exec_settings.timeout_seconds, exec_settings.timeout_seconds)),
-        output_bytes=exec_settings.max_output_bytes,
-    )
-    if placement is not Placement.SANDBOX:
-        return _unconfined(exec_settings, workspace, limits)
+    """Lay out a run in the sandbox; raises ConfigError for a path that would show Sayso's own state."""
     own = _paths((state_dir, *protected, *([settings.workspace_root] if settings.workspace_root else [])))
     readable = _paths(settings.readable)
     _refuse_own_state(readable, _paths((state_dir, *protected)))
@@ -57,23 +49,44 @@ def plan_for(
         masked=tuple(sorted(masked)),
         network=settings.network,
         env=_base_environment(exec_settings, workspace, account),
-        limits=limits,
+        limits=_limits(exec_settings, timeout_s),
         user=account,
     )
 
 
-def _unconfined(exec_settings: ExecSettings, workspace: str, limits: Limits) -> SandboxPlan:
-    """Lay out a run on the host: the daemon's own account, nothing hidden, nothing closed."""
+def host_plan(
+    exec_settings: ExecSettings,
+    *,
+    own: Sequence[str],
+    program: Sequence[str],
+    workspace: str,
+    account: str | None,
+    unheld: str | None,
+    timeout_s: float | None,
+) -> SandboxPlan:
+    """Lay out a run on the host: all is there but what is Sayso's `own`, and its `program` cannot be changed.
+
+    `unheld` says why none of this can be had, so that the run has all that its account has.
+    """
     return SandboxPlan(
         backend="host",
         workspace=workspace,
         writable=("/",),
         readable=(),
-        masked=(),
+        masked=() if unheld else tuple(sorted(_paths(own))),
+        read_only=() if unheld else tuple(sorted(_paths(program))),
+        sockets=() if unheld else tuple(sorted(_paths(exec_settings.host_sockets))),
         network=True,
-        env=_base_environment(exec_settings, workspace, None),
-        limits=limits,
+        env=_base_environment(exec_settings, workspace, account),
+        limits=_limits(exec_settings, timeout_s),
+        user=account,
+        unheld=unheld,
     )
+
+
+def _limits(settings: ExecSettings, timeout_s: float | None) -> Limits:
+    longest = settings.timeout_seconds
+    return Limits(timeout_s=float(min(timeout_s or longest, longest)), output_bytes=settings.max_output_bytes)
 
 
 def digest(plan: SandboxPlan) -> str:

@@ -75,10 +75,10 @@ def test_every_protocol_of_the_ports_has_a_contract_suite():
     assert not missing, f"no contract suite names {sorted(missing)}"
 
 
-def test_no_module_is_longer_than_400_lines_and_no_function_longer_than_60():
+def test_no_module_is_longer_than_600_lines_and_no_function_longer_than_60():
     for path in MODULES:
         text = path.read_text()
-        assert text.count("\n") <= 400, path
+        assert text.count("\n") <= 600, path
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 length = (node.end_lineno or node.lineno) - node.lineno + 1

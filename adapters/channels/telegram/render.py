@@ -146,6 +146,8 @@ def _facts(card: Card) -> Iterator[tuple[str, str, int]]:
     yield "Session", card.session, 150
     if card.progress:
         yield "Answers", card.progress, 400
+    if card.unheld and card.unheld != card.reason:
+        yield "Not held", card.unheld, 350
     yield "Why", card.reason, 350
     yield "Rule", f"{card.rule}, written in {card.written}", 250
     if card.env:

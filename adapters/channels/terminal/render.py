@@ -15,6 +15,7 @@ from core.model.notice import Notice, NoticeKind
 _HEAD, _TAIL = 4_000, 1_000
 _LABEL = 9
 _ELEVATED = " ELEVATED "
+_UNHELD = " NOT HELD "
 _ABOUT_LEVELS = (NoticeKind.ELEVATED, NoticeKind.UNASKED)
 
 
@@ -40,10 +41,8 @@ def card_text(card: Card, now: int, more: int, style: Style) -> str:
     ]
     if card.on_host:
         lines.append("│ " + style.paint(ALARM, " HOST ") + style.paint(RED, " outside the sandbox"))
-    if card.elevated:
-        first, *rest = _wrapped(safe(card.elevated), style.width - len(_ELEVATED) - 3)
-        lines.append("│ " + style.paint(ALARM, _ELEVATED) + style.paint(RED, f" {first}"))
-        lines += ["│ " + " " * len(_ELEVATED) + style.paint(RED, f" {part}") for part in rest]
+    for mark, text in ((_ELEVATED, card.elevated), (_UNHELD, card.unheld)):
+        lines += _marked(mark, text, style) if text else []
     lines.append("│")
     lines += [f"│   {style.paint(BOLD, part)}" for part in _command(card, style)]
     lines.append("│")
@@ -51,6 +50,12 @@ def card_text(card: Card, now: int, more: int, style: Style) -> str:
         lines += _fact(label, text, style)
     lines.append(_prompt(card, more, style))
     return "\n".join(lines)
+
+
+def _marked(mark: str, text: str, style: Style) -> list[str]:
+    first, *rest = _wrapped(safe(text), style.width - len(mark) - 3)
+    head = "│ " + style.paint(ALARM, mark) + style.paint(RED, f" {first}")
+    return [head, *("│ " + " " * len(mark) + style.paint(RED, f" {part}") for part in rest)]
 
 
 def progress_text(card: Card, style: Style) -> str:

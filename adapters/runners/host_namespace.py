@@ -1,0 +1,186 @@
+"""What a held run on the host does not have: from a plan and what is there to an ordered list of mounts.
+
+The run's mount namespace shows everything as it is, but for Sayso's own state and programs, the sockets and
+spools of programs that start others on request, and the terminals of others. What was taken away cannot be
+put back: the namespace belongs to a user namespace in which the command has no rights.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from posixpath import dirname, join
+from typing import Final
+
+from adapters.runners.accounts import Account
+from adapters.runners.mounts import Effect, Mount
+from adapters.runners.other_names import other_names
+from core.model.plan import SandboxPlan
+from core.sandbox.protected import RUNTIME, RUNTIME_SHOWN, SPOOLS, START_UP
+
+_BOUND: Final = Path("/proc/net/unix")
+_PATH_COLUMN: Final = 7
+# What bwrap puts into a /dev of its own, and what is a terminal or a place of somebody else's.
+_OWN_DEVICES: Final = frozenset(
+    ("null", "zero", "full", "random", "urandom", "tty", "console", "ptmx", "pts", "shm", "mqueue", "fd")
+)
+_TERMINAL: Final = ("tty", "vcs", "pty")
+_CROWDED: Final = frozenset(("/", "/dev/shm", "/tmp", "/var/tmp"))  # noqa: S108 - places that others share
+
+
+def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool) -> tuple[Mount, ...]:
+    """Order the mounts of a held run on the host; a deeper one decides, of equal ones what hides.
+
+    What a person allowed may reach the sockets that the operator opens, and write what others run later.
+    """
+    wanted: dict[str, Effect] = {}
+    reachable = [path for path in plan.masked if account.barrier(path) is None]
+    kept = [path for path in plan.read_only if account.barrier(path) is None]
+    for mount in (
+        *_hidden(reachable),
+        *_shut(account),
+        *_unwritable(kept),
+        *(() if by_person else _start_up(account)),
+        *_pinned((*reachable, *kept), account),
+    ):
+        wanted.setdefault(mount.path, mount.effect)
+    opened = _opened(plan.sockets if by_person else ())
+    return (*_ordered(wanted), *opened)
+
+
+def devices(account: Account) -> tuple[str, ...]:
+    """List what a run keeps of /dev: what its account may open and is no terminal of anybody."""
+    with os.scandir("/dev") as found:
+        kept = (entry.path for entry in found if _is_kept(entry, account))
+        return tuple(sorted(kept))
+
+
+def start_up_marks(account: Account) -> dict[str, tuple[int, ...] | None]:
+    """Note how each known start-up file stands, so that one that is made or exchanged can be told of."""
+    return {path: _mark(path) for path in _start_up_names(account)}
+
+
+def _hidden(paths: Iterable[str]) -> Iterator[Mount]:
+    for path in paths:
+        for name in (os.path.realpath(path), *other_names(os.path.realpath(path))):
+            if os.path.lexists(name):
+                yield _hiding(name)
+
+
+def _hiding(path: str) -> Mount:
+    return Mount(Effect.HIDE_DIRECTORY if Path(path).is_dir() else Effect.HIDE_FILE, path)
+
+
+def _shut(account: Account) -> Iterator[Mount]:
+    """Hide the sockets and spools of programs that start others."""
+    for place in (RUNTIME, *SPOOLS):
+        if Path(place).is_dir() and account.barrier(place) is None:
+            yield Mount(Effect.HIDE_DIRECTORY, place)
+    for place in RUNTIME_SHOWN:
+        if os.path.exists(place) and account.barrier(place) is None:  # noqa: PTH110 - for every run
+            yield Mount(Effect.OPEN, os.path.realpath(place))
+    for path in dict.fromkeys(map(_room, _sockets())):
+        if account.barrier(path) is None:
+            yield _hiding(path)
+
+
+def _sockets() -> Iterator[str]:
+    """Find every socket that is bound to a path now, but for those in places that are hidden or known."""
+    for line in _BOUND.read_bytes().splitlines()[1:]:
+        row = line.split(None, _PATH_COLUMN)
+        path = os.fsdecode(row[_PATH_COLUMN]) if len(row) > _PATH_COLUMN else ""
+        if path.startswith("/") and not path.startswith(f"{RUNTIME}/") and _is_socket(path):
+            yield os.path.realpath(path)
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116 - for every socket of the machine
+    except OSError:
+        return False
+
+
+def _room(path: str) -> str:
+    """Give the directory of a socket where that holds nothing else, so that its successor is hidden too."""
+    room = dirname(path)
+    if room in _CROWDED:
+        return path
+    try:
+        with os.scandir(room) as found:
+            alone = all(stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode) for entry in found)
+    except OSError:
+        return path
+    return room if alone else path
+
+
+def _unwritable(paths: Iterable[str]) -> Iterator[Mount]:
+    for path in paths:
+        real = os.path.realpath(path)
+        for name in (real, *other_names(real)):
+            if os.path.lexists(name) and not _is_roots(name):
+                yield Mount(Effect.SHOW, name)
+
+
+def _is_roots(path: str) -> bool:
+    """Tell whether only root can change what is at a path, as far as its own mode says."""
+    found = os.stat(path)  # noqa: PTH116 - for every run
+    return found.st_uid == 0 and not found.st_mode & 0o022
+
+
+def _start_up(account: Account) -> Iterator[Mount]:
+    for path in _start_up_names(account):
+        real = os.path.realpath(path)
+        if os.path.exists(real) and account.barrier(real) is None:  # noqa: PTH110 - for every run
+            yield Mount(Effect.SHOW, real)
+
+
+def _start_up_names(account: Account) -> Iterator[str]:
+    if account.home and account.home != "/":
+        yield from (join(account.home, name) for name in START_UP)
+
+
+def _mark(path: str) -> tuple[int, ...] | None:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    changed = 0 if stat.S_ISDIR(found.st_mode) else found.st_mtime_ns
+    return found.st_dev, found.st_ino, changed
+
+
+def _pinned(paths: Iterable[str], account: Account) -> Iterator[Mount]:
+    """Bind onto itself each directory above that the account could rename, so that it cannot."""
+    above = (parent for path in paths for parent in map(str, Path(os.path.realpath(path)).parents))
+    for directory in dict.fromkeys(above):
+        if directory != "/" and account.may_change(dirname(directory)):
+            yield Mount(Effect.PIN, directory)
+
+
+def _opened(sockets: Sequence[str]) -> Iterator[Mount]:
+    for path in sockets:
+        if os.path.exists(path):  # noqa: PTH110 - for every run
+            yield Mount(Effect.OPEN, os.path.realpath(path))
+
+
+def _ordered(wanted: dict[str, Effect]) -> list[Mount]:
+    """Leave out what lies below something hidden and is hidden, kept or pinned there anyway."""
+    ordered: list[Mount] = []
+    hidden: list[str] = []
+    for path in sorted(wanted, key=lambda each: (each.count("/"), each)):
+        effect = wanted[path]
+        within = any(path.startswith(f"{directory}/") for directory in hidden)
+        if within and effect is not Effect.OPEN:
+            continue
+        ordered.append(Mount(effect, path))
+        if effect is Effect.HIDE_DIRECTORY:
+            hidden.append(path)
+    return ordered
+
+
+def _is_kept(entry: os.DirEntry[str], account: Account) -> bool:
+    if entry.name in _OWN_DEVICES or entry.name.startswith(_TERMINAL) or entry.is_symlink():
+        return False
+    need = os.R_OK | os.X_OK if entry.is_dir() else os.R_OK
+    return account.may(entry.path, need)

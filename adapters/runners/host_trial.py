@@ -1,0 +1,84 @@
+"""Tries, before anything rests on it, whether a run on the host can be held from Sayso's own state here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from adapters.runners.accounts import Account, host_account
+from adapters.runners.bubblewrap import encoded, find_bubblewrap
+from adapters.runners.host import namespace_options
+from adapters.runners.process import memory_file
+from core.errors import RunError
+from core.model.plan import SandboxPlan
+
+_PATIENCE_S: Final = 10.0
+_IN_SIGHT: Final = 20  # lines of what a trial says that are worth telling
+# Says what of these paths is still in sight, and whether rights could be gained; nothing where all is held.
+_LOOK: Final = """
+for path; do
+  if [ -d "$path" ]; then [ -z "$(ls -A "$path" 2>/dev/null)" ] || echo "$path is in sight"
+  elif [ -s "$path" ] && [ -r "$path" ]; then echo "$path is in sight"
+  fi
+done
+[ "$(readlink /proc/self/ns/user)" != "$OUTSIDE" ] || echo "it has no user namespace of its own"
+grep -q "^NoNewPrivs:.1" /proc/self/status || echo "programs could gain rights in it"
+grep -q "^CapEff:.0*$" /proc/self/status || echo "it has capabilities"
+"""
+_ENV: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+
+
+def why_not_held(plan: SandboxPlan) -> str | None:
+    """Hold a run that only looks around, and say why it could not be, or what it saw; None where it could."""
+    account = host_account(plan.user)
+    if account.uid == 0:
+        return "commands on the host run as root, whom no namespace holds (tools.exec.hostUser names another)"
+    doubt = next(_doubts(plan, account), None)
+    if doubt is not None:
+        return doubt
+    try:
+        said = _look_around(plan, account)
+    except (RunError, OSError, subprocess.TimeoutExpired) as error:
+        return f"a mount namespace for runs on the host could not be made: {error}"
+    return f"a run on the host would not be held: {said}" if said else None
+
+
+def _doubts(plan: SandboxPlan, account: Account) -> Iterator[str]:
+    """Find names of Sayso's own files that no mount can take away."""
+    for path in plan.masked:
+        if account.barrier(os.path.realpath(path)) is not None:
+            continue
+        link = next((part for part in _way(path) if part.is_symlink()), None)
+        if link is not None and account.may_change(str(link.parent)):
+            yield f"{link} is a link that {account.name} could exchange; name the place where it leads"
+        file = Path(path)
+        if file.is_file() and file.stat().st_nlink > 1:
+            yield f"{path} has {file.stat().st_nlink} names (hard links), which no mount takes away"
+
+
+def _way(path: str) -> tuple[Path, ...]:
+    return (Path(path), *Path(path).parents)
+
+
+def _look_around(plan: SandboxPlan, account: Account) -> str:
+    bwrap = find_bubblewrap()
+    outside = str(Path("/proc/self/ns/user").readlink())
+    options = namespace_options(plan, account, bwrap, env={**_ENV, "OUTSIDE": outside}, cwd="/")
+    with memory_file(encoded(options)) as descriptor:
+        done = subprocess.run(
+            [bwrap.path, "--args", str(descriptor), "--", "/bin/sh", "-c", _LOOK, "sh", *plan.masked],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd="/",
+            env={},
+            pass_fds=(descriptor,),
+            timeout=_PATIENCE_S,
+            check=False,
+            **account.identity,
+        )
+    said = (done.stdout + done.stderr).decode("utf-8", "replace").split("\n")[:_IN_SIGHT]
+    words = "; ".join(line for line in said if line)
+    return words or (f"it ended with status {done.returncode}" if done.returncode else "")

@@ -1,0 +1,81 @@
+"""Under which further paths a file is reachable: other mounts of the same file system."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+_TABLE: Final = Path("/proc/self/mountinfo")
+_ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
+
+
+class MountedAt(Struct, frozen=True):
+    """One mount: which file system, what of it, and where."""
+
+    device: bytes
+    root: str
+    place: str
+
+
+def other_names(path: str) -> tuple[str, ...]:
+    """Give every other path at which what is at a real path, or a part of it, can be reached by now.
+
+    Another mount may cover what a table of mounts promises: where something else is by now, there is no name.
+    """
+    mounts = parse_mounts(_TABLE.read_bytes())
+    return tuple(name for name in dict.fromkeys(names_in(path, mounts)) if _is_same(path, name))
+
+
+@lru_cache(maxsize=2)
+def parse_mounts(table: bytes) -> tuple[MountedAt, ...]:
+    """Read a table in the form of /proc/self/mountinfo."""
+    rows = (line.split(b" ", 5) for line in table.splitlines())
+    return tuple(MountedAt(row[2], _plain(row[3]), _plain(row[4])) for row in rows)
+
+
+def names_in(path: str, mounts: tuple[MountedAt, ...]) -> Iterator[str]:
+    """Give the other names that a real path has, or that a part of it has, by these mounts."""
+    above = [mount for mount in mounts if _below(path, mount.place) is not None]
+    own = max(above, key=lambda mount: len(mount.place), default=None)
+    if own is None:
+        return
+    within = _joined(own.root, _below(path, own.place) or "")
+    for mount in mounts:
+        if mount.device != own.device:
+            continue
+        rest = _below(within, mount.root)
+        name = mount.place if _below(mount.root, within) is not None else None
+        name = name if rest is None else _joined(mount.place, rest)
+        if name is not None and name != path:
+            yield name
+
+
+def _is_same(path: str, name: str) -> bool:
+    try:
+        ours, theirs = os.stat(path), os.stat(name)  # noqa: PTH116 - looked at for every run on the host
+    except OSError:
+        return os.path.lexists(name)
+    return ours.st_dev == theirs.st_dev
+
+
+def _below(path: str, directory: str) -> str | None:
+    """Give the rest of a path that is this directory, or lies below it; None elsewhere."""
+    if directory == "/":
+        return path[1:]
+    if path == directory:
+        return ""
+    return path[len(directory) + 1 :] if path.startswith(f"{directory}/") else None
+
+
+def _joined(directory: str, rest: str) -> str:
+    return f"{directory.rstrip('/')}/{rest}".rstrip("/") or "/"
+
+
+def _plain(text: bytes) -> str:
+    return os.fsdecode(_ESCAPED.sub(lambda match: bytes((int(match[1], 8),)), text))
