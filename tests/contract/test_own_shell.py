@@ -21,7 +21,7 @@ from tests.core_system import exec_call
 from tests.integration.runners.kit import Place, Recorder, place_on_disk
 from tests.shell_world import look
 
-RUNNERS = pytest.mark.parametrize("runner", ["bubblewrap", "host"])
+RUNNERS = pytest.mark.parametrize("runner", ["bubblewrap", "host", "unheld"])
 LINE = "echo judged; echo as judged"
 REAL = str(Path(SHELL).resolve())
 OWN = ("/bin/bash", "--noprofile", "--norc", "-p", "-c")

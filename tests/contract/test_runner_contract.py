@@ -14,7 +14,7 @@ from core.errors import BindingMismatch, RunError
 from core.model.plan import RunStatus
 from tests.integration.runners.kit import Place, Recorder, place_on_disk, processes_with
 
-RUNNERS = pytest.mark.parametrize("runner", ["bubblewrap", "host"])
+RUNNERS = pytest.mark.parametrize("runner", ["bubblewrap", "host", "unheld"])
 
 
 @pytest.fixture

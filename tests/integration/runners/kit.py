@@ -19,10 +19,10 @@ from adapters.runners.leftovers import marked
 from adapters.runners.workspaces import ensure
 from core.approvals.binding import bind
 from core.config import ExecSettings, SandboxOverrides, SandboxSettings, Scope
-from core.model.command import Executable, FileIdentity, Placement
+from core.model.command import Executable, FileIdentity
 from core.model.plan import BoundCommand, RunOrder, SandboxPlan
 from core.model.session import SessionKey
-from core.sandbox.plan import plan_for
+from core.sandbox.plan import host_plan, plan_for
 from core.sandbox.workspace import directory_for
 
 
@@ -70,6 +70,7 @@ class Place:
     sandbox: BubblewrapRunner
     host: HostRunner
     on_the_host: SandboxPlan
+    unheld: SandboxPlan
     files: Files = field(default_factory=Files)
     count: int = 0
 
@@ -99,7 +100,7 @@ class Place:
         programs: tuple[str, ...] = (),
     ) -> RunOrder:
         self.count += 1
-        base = self.plan if runner == "bubblewrap" else self.on_the_host
+        base = {"bubblewrap": self.plan, "host": self.on_the_host, "unheld": self.unheld}[runner]
         found = tuple(self.files.find(program, path=(), cwd="/") for program in programs)
         bound = BoundCommand(
             agent="main",
@@ -130,29 +131,40 @@ def place_on_disk(parent: str = "/var/tmp") -> Iterator[Place]:
     account = running_account("nobody")
     workspace = directory_for(str(root / "workspaces"), Scope.SESSION, SessionKey.main("main"))
     ensure(workspace, account)
-    plans = [
-        plan_for(
-            SandboxSettings(),
-            SandboxOverrides(),
+    user = account.name if account.drop else None
+    state = str(root / "state")
+    plan = plan_for(
+        SandboxSettings(),
+        SandboxOverrides(),
+        ExecSettings(),
+        state_dir=state,
+        protected=(),
+        homes=homes(),
+        workspace=workspace,
+        account=user,
+        timeout_s=30,
+    )
+    held, unheld = (
+        host_plan(
             ExecSettings(),
-            state_dir=str(root / "state"),
-            protected=(),
-            homes=homes(),
+            own=(state,),
+            program=(),
             workspace=workspace,
-            account=account.name if account.drop else None,
+            account=user,
+            unheld=why,
             timeout_s=30,
-            placement=placement,
         )
-        for placement in (Placement.SANDBOX, Placement.HOST)
-    ]
+        for why in (None, "a test")
+    )
     files, output, workspaces = Files(), root / "state" / "output", str(root / "workspaces")
     try:
         yield Place(
             root,
-            plans[0],
+            plan,
             BubblewrapRunner(files, output, workspaces),
             HostRunner(files, output, workspaces),
-            plans[1],
+            held,
+            unheld,
             files,
         )
     finally:
