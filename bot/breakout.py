@@ -58,6 +58,16 @@ def configuration(places: Places) -> str:
     return _first(_read, places["configuration"])
 
 
+def program(places: Places) -> str:
+    """Change the files that Sayso is run from."""
+    return _first(_create, places["program"])
+
+
+def daemon_process(places: Places) -> str:
+    """Look at the state through a process outside."""
+    return _first(lambda path: _read(f"/proc/{places['pid']}/root{path}"), places["canaries"])
+
+
 def homes(places: Places) -> str:
     """List the homes."""
     return _first(lambda home: _list(home, places["expected"]), places["homes"])
@@ -151,6 +161,8 @@ ATTEMPTS: tuple[Callable[[Places], str], ...] = (
     outside,
     state,
     configuration,
+    program,
+    daemon_process,
     homes,
     loopback,
     route,

@@ -18,10 +18,11 @@ from bot.config.quorums import people_doubts, quorum_doubts
 from bot.config.search_path import changeable_directories
 from bot.doctor_channels import channels
 from bot.doctor_placement import sandbox_use
-from bot.doctor_sandbox import attempts
-from bot.site import survey
-from core.config import Config
+from bot.doctor_sandbox import attempts, host_attempts
+from bot.site import plan_of_host, survey
+from core.config import Config, UnconfinedHost
 from core.errors import RunError, SaysoError
+from core.judge import Site
 
 __all__ = ["Check", "Status", "examine", "search_path"]
 
@@ -47,10 +48,30 @@ async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
     ]
     try:
         site = survey(loaded.config, home, loaded.protected_paths)
+        checks += await _host(loaded, site)
         return [*checks, *await attempts(loaded, site)]
     except (SaysoError, OSError) as error:
         mend = "put this right, then run sayso doctor again; until then nothing runs in the sandbox"
         return [*checks, Check("sandbox", Status.FAIL, str(error), mend)]
+
+
+async def _host(loaded: LoadedConfig, site: Site) -> list[Check]:
+    """Say whether runs on the host are held from Sayso's own state; where they are, try to get at it."""
+    if site.unheld is None:
+        detail = "runs there have neither Sayso's state nor what starts programs for others (tried below)"
+        return [
+            Check("host runs", Status.OK, detail),
+            *await host_attempts(site, plan_of_host(loaded.config, site)),
+        ]
+    if loaded.config.exec.unconfined_host is UnconfinedHost.ACCEPT:
+        detail = (
+            f"{site.unheld}; tools.exec.unconfinedHost: accept lets `full` run there unasked all the same"
+        )
+        return [Check("host runs", Status.FAIL, detail, "set tools.exec.unconfinedHost: ask")]
+    mend = "nothing runs there without a person; " + (
+        "set tools.exec.hostUser to an account without rights" if os.geteuid() == 0 else "mend what it names"
+    )
+    return [Check("host runs", Status.WARN, f"not held: {site.unheld}", mend)]
 
 
 def _python() -> Check:
@@ -112,9 +133,10 @@ def _root(loaded: LoadedConfig) -> Iterator[Check]:
     except RunError as error:
         yield Check("root", Status.FAIL, str(error), "set sandboxing.user to an account without rights")
         return
+    on_host = loaded.config.exec.host_user or "root"
     detail = (
         f"the daemon runs as root; bubblewrap is never started so, each command becomes {user} first, and "
-        "works in a directory of that account; what runs on the host runs as root"
+        f"works in a directory of that account; what runs on the host runs as {on_host}"
     )
     yield Check("root", Status.WARN, detail, "run the daemon as a user of its own without rights")
     if user == "nobody":

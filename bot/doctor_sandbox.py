@@ -1,4 +1,4 @@
-"""Runs `bot.breakout` in the real sandbox, by the real runner and plan, and judges what came of it."""
+"""Runs `bot.breakout` by the real runners and plans, and judges what came of it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from adapters.runners.accounts import Account, running_account
+from adapters.runners.accounts import Account, host_account, running_account
 from adapters.runners.bubblewrap import BubblewrapRunner
+from adapters.runners.host import HostRunner
 from adapters.runners.workspaces import ensure
 from bot import breakout
 from bot.check import Check, Status
@@ -27,9 +28,10 @@ from core.approvals.binding import bind
 from core.config import SandboxOverrides, Scope
 from core.errors import RunError
 from core.judge import Site
-from core.model.command import Executable, FileIdentity, Placement, RealPath
-from core.model.plan import BoundCommand, RunOrder, RunResult, SandboxPlan
+from core.model.command import Executable, FileIdentity, RealPath
+from core.model.plan import BoundCommand, Limits, RunOrder, RunResult, SandboxPlan
 from core.model.session import SessionKey
+from core.ports import Runner
 from core.sandbox.plan import plan_for, visible
 from core.sandbox.workspace import directory_for
 
@@ -41,6 +43,8 @@ NAMES = {
     "outside": "write outside the workspace",
     "state": "read Sayso's state directory",
     "configuration": "read the configuration file",
+    "program": "change the files that Sayso is run from",
+    "daemon_process": "read the state through a process outside",
     "homes": "read /root and /home",
     "loopback": "reach a listener on 127.0.0.1",
     "route": "find a route to the network",
@@ -54,6 +58,17 @@ NAMES = {
     "terminal": "type into the terminal",
     "namespace": "make a new user namespace",
 }
+# What a held run on the host is kept from; the rest it may do, as far as its account may.
+_HELD = (
+    "state",
+    "configuration",
+    "program",
+    "daemon_process",
+    "daemon_socket",
+    "core_pattern",
+    "device",
+    "mount",
+)
 _NETWORK = ("loopback", "route", "abstract_socket")
 _CONTROL = "workspace"
 
@@ -94,9 +109,29 @@ async def attempts(loaded: LoadedConfig, site: Site) -> list[Check]:
         workspace = stack.enter_context(_workspace(site, account))
         plan = _plan(loaded, site, workspace)
         places = stack.enter_context(_places(site, plan))
-        result = await _run(plan, site, account, places)
+        python = _python(account, partial(visible, plan))
+        if not visible(plan, python):
+            plan = replace(plan, readable=(*plan.readable, sys.base_prefix))
+        with tempfile.TemporaryDirectory(prefix="doctor-", dir=site.state_dir) as output:
+            runner = BubblewrapRunner(_NoPrograms(), Path(output), site.workspace_root)
+            found = await _run(runner, plan, python, places)
         left = _left_behind(places)
-    return judge(_outcomes(result), network=plan.network, left=left)
+    return judge(found, network=plan.network, left=left)
+
+
+async def host_attempts(site: Site, plan: SandboxPlan) -> list[Check]:
+    """Try to reach Sayso's own state from a held run on the host, laid out as this plan says."""
+    account = host_account(site.host_account)
+    with ExitStack() as stack:
+        workspace = stack.enter_context(_workspace(site, account))
+        plan = replace(plan, workspace=workspace, limits=Limits(timeout_s=_SECONDS))
+        places = stack.enter_context(_places(site, plan))
+        python = _python(account, lambda _: True)
+        with tempfile.TemporaryDirectory(prefix="doctor-", dir=site.state_dir) as output:
+            runner = HostRunner(_NoPrograms(), Path(output), site.workspace_root)
+            found = await _run(runner, plan, python, places)
+    checks = [_control(found, "host")]
+    return checks + [_attempt(f"host: {NAMES[key]}", found.get(key), expected=False) for key in _HELD]
 
 
 def judge(outcomes: Mapping[str, tuple[str, str]], *, network: bool, left: Sequence[str]) -> list[Check]:
@@ -113,9 +148,9 @@ def judge(outcomes: Mapping[str, tuple[str, str]], *, network: bool, left: Seque
     return checks
 
 
-def _control(outcomes: Mapping[str, tuple[str, str]]) -> Check:
+def _control(outcomes: Mapping[str, tuple[str, str]], where: str = "sandbox") -> Check:
     effect, words = outcomes.get(_CONTROL, ("missing", "it was not tried"))
-    name = f"sandbox: {NAMES[_CONTROL]}"
+    name = f"{where}: {NAMES[_CONTROL]}"
     if effect == "reached":
         return Check(name, Status.OK, "it did")
     return Check(name, Status.FAIL, words, "give the sandbox account a workspace that it can write to")
@@ -179,6 +214,7 @@ def _places(site: Site, plan: SandboxPlan) -> Iterator[dict[str, Any]]:
             "workspace": plan.workspace,
             "outside": [*outside, "/", "/usr", "/var", "/opt", "/srv", "/dev", "/sys/fs/cgroup"],
             "canaries": [str(canary), str(state / "sayso.db"), str(state / "operator.token")],
+            "program": list(site.program),
             "configuration": [path for path in site.protected if Path(path).is_file()],
             "homes": [home for home in site.homes if not visible(plan, home)],
             "expected": _on_the_way((*plan.readable, *plan.writable)),
@@ -230,10 +266,10 @@ def _left_behind(places: Mapping[str, Any]) -> list[str]:
     return [str(Path(one, name)) for one in directories if Path(one, name).exists()]
 
 
-async def _run(plan: SandboxPlan, site: Site, account: Account, places: Mapping[str, Any]) -> RunResult:
-    python = _python(account, partial(visible, plan))
-    if not visible(plan, python):
-        plan = replace(plan, readable=(*plan.readable, sys.base_prefix))
+async def _run(
+    runner: Runner, plan: SandboxPlan, python: str, places: Mapping[str, Any]
+) -> dict[str, tuple[str, str]]:
+    """Make the attempts in a run by this runner; raises RunError where they did not come to their end."""
     script = await asyncio.to_thread(Path(breakout.__file__).read_text)
     stdin = json.dumps(dict(places)).encode()
     bound = BoundCommand(
@@ -243,13 +279,12 @@ async def _run(plan: SandboxPlan, site: Site, account: Account, places: Mapping[
         cwd=plan.workspace,
         env=(),
         stdin=hashlib.sha256(stdin).hexdigest(),
-        placement=Placement.SANDBOX,
+        placement=runner.placement,
         plan=plan,
         executables=(),
     )
     order = RunOrder("doctor", (python, "-I", "-S", "-c", script), bound, bind(bound), stdin)
-    with tempfile.TemporaryDirectory(prefix="doctor-", dir=site.state_dir) as output:
-        return await BubblewrapRunner(_NoPrograms(), Path(output), site.workspace_root).run(order, _Silence())
+    return _outcomes(await runner.run(order, _Silence()))
 
 
 def _python(account: Account, shown: Callable[[str], bool]) -> str:

@@ -15,6 +15,7 @@ from adapters.runners.host_trial import why_not_held
 from core.config import Config
 from core.errors import ConfigError, RunError
 from core.judge import Site
+from core.model.plan import SandboxPlan
 from core.sandbox.plan import host_plan
 from core.sandbox.workspace import default_root
 
@@ -44,7 +45,7 @@ def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
         host_account=config.exec.host_user if is_root else None,
         program=program_files(),
     )
-    return replace(found, unheld=_unheld(config, found))
+    return replace(found, unheld=_tried(plan_of_host(config, found)))
 
 
 def look_anew() -> None:
@@ -72,25 +73,21 @@ def _is_above(directory: str, path: str) -> bool:
     return path != directory and path.startswith(f"{directory.rstrip('/')}/")
 
 
-def _unheld(config: Config, found: Site) -> str | None:
-    return _tried(
-        (found.state_dir, *found.protected), found.program, found.host_account, config.exec.host_sockets
+def plan_of_host(config: Config, found: Site, unheld: str | None = None) -> SandboxPlan:
+    """Lay out a run on the host that belongs to no session."""
+    return host_plan(
+        config.exec,
+        own=(found.state_dir, *found.protected),
+        program=found.program,
+        workspace="/",
+        account=found.host_account,
+        unheld=unheld,
+        timeout_s=None,
     )
 
 
 @lru_cache(maxsize=64)
-def _tried(
-    own: tuple[str, ...], program: tuple[str, ...], account: str | None, _sockets: tuple[str, ...]
-) -> str | None:
-    plan = host_plan(
-        Config().exec,
-        own=own,
-        program=program,
-        workspace="/",
-        account=account,
-        unheld=None,
-        timeout_s=None,
-    )
+def _tried(plan: SandboxPlan) -> str | None:
     try:
         return why_not_held(plan)
     except RunError as error:

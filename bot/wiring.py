@@ -29,7 +29,7 @@ from bot.home import Home, operator_token, write_secret
 from bot.live import Live
 from bot.reload import Reloaded
 from bot.routing import Routing
-from bot.site import survey
+from bot.site import look_anew, survey
 from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
@@ -46,7 +46,7 @@ from core.approvals.recovery import recover
 from core.approvals.retention import Retention
 from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
-from core.config import Config
+from core.config import Config, UnconfinedHost
 from core.console import Daemon, OperatorConsole
 from core.credentials import Credentials
 from core.desks import OperatorDesks
@@ -135,7 +135,7 @@ async def assemble(
     gate = Gate(
         live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=kept
     )
-    status = _status(home, clock, people)
+    status = _status(home, clock, people, live)
     daemon = Daemon(status, page.link if page else None, live.where, _reloading(live))
     console = OperatorConsole(
         store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
@@ -168,6 +168,7 @@ def _judges(
 
     def judge_of(loaded: LoadedConfig) -> Judge:
         registry.check_targets(loaded.config)
+        look_anew()
         site = survey(loaded.config, home.path, loaded.protected_paths)
         return Judge(loaded.config, site, resolver, names, registrar.plugins, parsers.parse)
 
@@ -302,7 +303,13 @@ def _reloading(live: Live) -> Callable[[Reviewer], Awaitable[dict[str, Any]]]:
     return reload
 
 
-def _status(home: Home, clock: Clock, people: People) -> Callable[[], dict[str, Any]]:
+def _held(judge: Judge) -> dict[str, Any]:
+    why = judge.site.unheld
+    accepted = why is not None and judge.config.exec.unconfined_host is UnconfinedHost.ACCEPT
+    return {"held": why is None, "why": why, "accepted": accepted}
+
+
+def _status(home: Home, clock: Clock, people: People, live: Live) -> Callable[[], dict[str, Any]]:
     started = clock.monotonic()
 
     def status() -> dict[str, Any]:
@@ -314,6 +321,7 @@ def _status(home: Home, clock: Clock, people: People) -> Callable[[], dict[str, 
             "channels": list(people.opened),
             "health": people.health.rows(),
             "undecided": list(people.routing.undecided()),
+            "host": _held(live.judge()),
         }
 
     return status

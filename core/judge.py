@@ -43,6 +43,7 @@ from core.policy.toolset import ToolIdentity, ToolSet
 from core.ports import NameResolver, Resolver
 from core.sandbox.guarantees import may_skip_people, needs_privileges, question
 from core.sandbox.plan import host_plan, plan_for, visible
+from core.sandbox.protected import hidden_on_host
 from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 from core.shell.parse import Parse, parse
@@ -318,12 +319,12 @@ class Judge:
         if command.cwd is None:
             return plan.workspace, None
         real = self._resolver.real_directory(command.cwd)
-        shown = real is not None and (placement is not Placement.SANDBOX or visible(plan, real))
-        if real is not None and shown:
+        if real is not None and _shown(plan, real, placement):
             return real, None
         if command.cwd_preferred:
             return plan.workspace, None
-        why = "is not a directory" if real is None else "is not visible in the sandbox"
+        where = "in the sandbox" if placement is Placement.SANDBOX else "in a run on the host"
+        why = "is not a directory" if real is None else f"is not visible {where}"
         reason = f"cwd {command.cwd} {why}; the session's workspace is {plan.workspace}"
         return plan.workspace, _exec_problem("exec.cwd", reason)
 
@@ -353,6 +354,12 @@ class Judge:
             scripts=tuple(scripts),
             run_by=find_shell(run_argv(facts), self._resolver) if facts else None,
         )
+
+
+def _shown(plan: SandboxPlan, directory: str, placement: Placement) -> bool:
+    if placement is Placement.SANDBOX:
+        return visible(plan, directory)
+    return plan.unheld is not None or not hidden_on_host(directory)
 
 
 def _case(

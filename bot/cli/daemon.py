@@ -21,6 +21,7 @@ def status_command(arguments: list[str]) -> int:
         put_json(status)
     else:
         health, undecided = status.pop("health", []), status.pop("undecided", [])
+        status["host"] = _host(status.pop("host", {}))
         facts([(name, _plain(value)) for name, value in status.items()])
         for row in health:
             print(_health_line(row))
@@ -35,6 +36,14 @@ def _health_line(row: dict[str, str]) -> str:
     colour = {"ok": "green", "down": "red"}.get(row["state"], "yellow")
     state = coloured(shown(row["state"]).ljust(8), colour)
     return f"{state}  {shown(row['channel'])}: {shown(row['words'])}"
+
+
+def _host(found: dict[str, Any]) -> str:
+    """Say whether runs on the host are held from Sayso's own state, and what that means."""
+    if found.get("held"):
+        return "runs on the host are held from Sayso's own state"
+    what = "tools.exec.unconfinedHost: accept lets full run all the same" if found.get("accepted") else ""
+    return f"runs on the host are not held, so {what or 'each asks'}: {found.get('why')}"
 
 
 def _plain(value: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Any
@@ -12,7 +13,7 @@ from bot.config.elevation import elevation_doubts, sender_lists
 from bot.config.quorums import people_doubts, quorum_doubts
 from bot.config.search_path import search_path_doubts
 from core.arguments import path_globs
-from core.config import Agents, Config, ToolSettings
+from core.config import Agents, Config, ToolSettings, UnconfinedHost
 from core.elevated import senders
 from core.execsec.skills import can_run_anything
 from core.policy.checks import never_counting, unknown_channels, without_built_ins
@@ -42,7 +43,24 @@ def warnings_of(config: Config) -> tuple[str, ...]:
     about_people = (*_faulty_senders(config), *people_doubts(config), *quorum_doubts(config))
     people = (*about_people, *elevation_doubts(config))
     listed = (*_idle_skill_bins(config), *search_path_doubts(config), *_faulty_globs(config))
+    listed = (*listed, *_host_doubts(config))
     return (*texts, *policy, *listed, *people)
+
+
+def _host_doubts(config: Config) -> Iterator[str]:
+    user = config.exec.host_user
+    if user is not None and os.geteuid() != 0:
+        yield "tools.exec.hostUser counts for a daemon that runs as root; this one is none"
+    elif user is not None and user != config.sandboxing.user:
+        yield (
+            f"tools.exec.hostUser is {user} and sandboxing.user is {config.sandboxing.user}: neither can "
+            "use the workspaces that Sayso makes for the other; name one account, or set agents.<id>.workspace"
+        )
+    if config.exec.unconfined_host is UnconfinedHost.ACCEPT:
+        yield (
+            "tools.exec.unconfinedHost is accept: where runs on the host cannot be held from Sayso's own "
+            "state, security: full with ask: off, and elevated full, let an agent read the operator's token"
+        )
 
 
 def _idle_skill_bins(config: Config) -> Iterator[str]:

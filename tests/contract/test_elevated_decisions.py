@@ -28,8 +28,9 @@ ELEVATED = {"enabled": True, "allowFrom": ["web:operator"]}
 HOST, SANDBOX = Placement.HOST, Placement.SANDBOX
 
 
-def settings(security="allowlist", ask="on-miss", host="sandbox", **tools):
+def settings(security="allowlist", ask="on-miss", host="sandbox", unconfinedHost="ask", **tools):  # noqa: N803 - the key
     rules = {"security": security, "ask": ask, "host": host, "allowlist": [{"pattern": "/usr/bin/ls"}]}
+    rules["unconfinedHost"] = unconfinedHost
     rules["allowlist"].append({"pattern": "/usr/bin/ls", "placement": "host"})
     return {"tools": {"profile": "coding", "exec": rules, "elevated": ELEVATED, **tools}}
 
@@ -85,6 +86,18 @@ async def test_every_level_beside_every_mode(make_system, set_level, level, secu
     call = exec_call("ls" if listed else "touch", *([] if listed else ["x"]))
     case, verdict = await system.gate.consider(call)
     assert (str(verdict.effect), case.placed.placement) == expected(level, security, ask, listed, host)
+
+
+@pytest.mark.parametrize(("unheld", "accepted"), list(product((None, "a reason"), ("ask", "accept"))))
+async def test_full_skips_people_only_where_the_run_is_held(make_system, set_level, unheld, accepted):
+    base = settings(unconfinedHost=accepted)
+    system = make_system(base)
+    system.judge.site = replace(system.judge.site, unheld=unheld)
+    await set_level(system, "full")
+    for call in (exec_call("ls"), exec_call("touch", "x")):
+        _, verdict = await system.gate.consider(call)
+        expected_effect = "ask" if unheld and accepted == "ask" else "allow"
+        assert str(verdict.effect) == expected_effect
 
 
 @pytest.mark.parametrize("level", ["ask", "on", "full"])

@@ -16,7 +16,7 @@ from core.judge import Judge
 from core.model.command import CommandFacts, Segment, Word
 from core.shell.names import names
 from tests.core_system import exec_call
-from tests.shell_world import STATE, judge, look
+from tests.shell_world import judge, look
 
 MB = 1024 * 1024
 PATIENCE_S = 4.0  # of this thread; each of these took half a minute, or the memory of a machine
@@ -94,13 +94,6 @@ def test_the_spellings_of_a_carrier_of_thousands_of_words_are_not_kept_at_once()
 )
 def test_a_deny_rule_sees_what_a_carrier_carries_from_each_word_on(line, pattern, denied):
     assert (judge(line, deny=[pattern]).decision.rule == "exec.deny") is denied
-
-
-def test_a_part_of_a_glob_that_is_long_to_read_counts_as_reaching_our_state():
-    parent, name = STATE.rsplit("/", 1)
-    assert judge(f"rg x {parent}/{'*' * 300}/db", "/usr/bin/rg").decision.rule == "exec.deny-own-state"
-    assert judge(f"rg x {parent}/{name[:3]}*/db", "/usr/bin/rg").decision.rule == "exec.deny-own-state"
-    assert judge(f"rg x {parent}x/{'*' * 300}/db", "/usr/bin/rg").decision.rule != "exec.deny-own-state"
 
 
 def test_a_thousand_entries_do_not_have_the_arguments_rendered_a_thousand_times():

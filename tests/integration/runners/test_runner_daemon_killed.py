@@ -84,7 +84,7 @@ def test_everything_in_the_sandbox_dies_with_the_daemon(places: str) -> None:
 def test_the_command_on_the_host_dies_with_the_daemon(places: str) -> None:
     tag = f"42.{os.getpid()}"
     parent, _ = start(places, "host", f"echo up; exec sleep {tag}")
-    assert comes_true(lambda: len(processes_with(tag)) == 2)
+    assert comes_true(lambda: len(processes_with(tag)) >= 2)
     kill(parent)
     assert comes_true(lambda: processes_with(tag) == [])
 

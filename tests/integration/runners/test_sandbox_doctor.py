@@ -144,6 +144,7 @@ def test_outside_a_sandbox_the_same_attempts_succeed(place: Place) -> None:
             "outside": [str(place.root / "mine")],
             "canaries": [str(place.root / "canary")],
             "configuration": [str(place.root / "canary")],
+            "program": [str(place.root / "mine")],
             "homes": [str(place.root)],
             "expected": [],
             "port": listener.getsockname()[1],
@@ -164,7 +165,8 @@ def test_outside_a_sandbox_the_same_attempts_succeed(place: Place) -> None:
             **identity,
         )
     outcomes = json.loads(said.stdout)
-    for key in ("workspace", "outside", "state", "configuration", "homes", "loopback", "daemon_socket"):
+    reached = ("workspace", "outside", "state", "configuration", "program", "homes", "loopback")
+    for key in (*reached, "daemon_socket"):
         assert outcomes[key][0] == "reached", key
     for key in ("see_processes", "namespace"):
         assert outcomes[key][0] == "reached", key

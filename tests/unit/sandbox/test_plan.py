@@ -11,7 +11,7 @@ from core.config import ExecSettings, SandboxOverrides, SandboxSettings
 from core.errors import ConfigError
 from core.model.command import Placement
 from core.model.plan import BoundCommand, SandboxPlan
-from core.sandbox.plan import digest, environment, plan_for, visible
+from core.sandbox.plan import digest, environment, host_plan, plan_for, visible
 
 WORKSPACE = "/srv/work"
 
@@ -137,10 +137,30 @@ def test_path_prepend_comes_first() -> None:
     assert path.split(":")[:2] == ["/opt/tools", "/usr/local/sbin"]
 
 
-def test_on_the_host_nothing_is_hidden_and_nobody_is_become() -> None:
-    made = plan(placement=Placement.HOST)
-    assert (made.masked, made.user, made.network, made.backend) == ((), None, True, "host")
-    assert visible(made, "/home/op/project")
+def on_the_host(unheld: str | None, **settings: Any) -> SandboxPlan:
+    return host_plan(
+        ExecSettings.model_validate(settings),
+        own=("/home/op/.sayso", "/etc/sayso/../sayso/config.yaml"),
+        program=("/opt/sayso",),
+        workspace=WORKSPACE,
+        account="agent",
+        unheld=unheld,
+        timeout_s=None,
+    )
+
+
+def test_on_the_host_all_is_there_but_what_is_sayso_s_own() -> None:
+    made = on_the_host(None, hostSockets=["/run/docker.sock"])
+    assert made.masked == ("/etc/sayso/config.yaml", "/home/op/.sayso")
+    assert (made.read_only, made.sockets) == (("/opt/sayso",), ("/run/docker.sock",))
+    assert (made.user, made.network, made.backend, made.unheld) == ("agent", True, "host", None)
+
+
+def test_a_run_that_nothing_holds_says_so_in_its_plan_and_promises_nothing() -> None:
+    made = on_the_host("it runs as root", hostSockets=["/run/docker.sock"])
+    assert (made.masked, made.read_only, made.sockets) == ((), (), ())
+    assert made.unheld == "it runs as root"
+    assert digest(made) != digest(on_the_host("another reason"))
 
 
 def test_the_session_cannot_be_chosen_by_the_agent() -> None:
@@ -174,6 +194,9 @@ def test_equal_plans_have_equal_digests_and_each_field_counts() -> None:
         "env": (),
         "limits": replace(made.limits, timeout_s=1),
         "user": None,
+        "read_only": ("/x",),
+        "sockets": ("/x",),
+        "unheld": "x",
     }
     digests = {digest(replace(made, **{name: value})) for name, value in changes.items()}
     assert len(digests | {digest(made)}) == len(changes) + 1
