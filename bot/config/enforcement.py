@@ -54,7 +54,7 @@ def _host_doubts(config: Config) -> Iterator[str]:
     elif user is not None and user != config.sandboxing.user:
         yield (
             f"tools.exec.hostUser is {user} and sandboxing.user is {config.sandboxing.user}: neither can "
-            "use the workspaces that Sayso makes for the other; name one account, or set agents.<id>.workspace"
+            "use a workspace that Sayso makes for the other; name one account, or set agents.<id>.workspace"
         )
     if config.exec.unconfined_host is UnconfinedHost.ACCEPT:
         yield (

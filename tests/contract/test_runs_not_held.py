@@ -138,7 +138,8 @@ async def test_a_program_that_takes_rights_is_found_behind_what_is_looked_throug
     system = unheld(why=None, allowlist=listed)
     line = f"{programs}/plain && env A=1 {programs}/risen"
     _, verdict = await system.gate.consider(exec_call(line=line))
-    assert (str(verdict.effect), verdict.decision.rule) == ("ask", "host.new-privileges")
+    assert str(verdict.effect) == "ask"
+    assert "host.new-privileges" in {each.rule for each in verdict.trace}
 
 
 async def test_file_capabilities_count_like_setuid(unheld, programs):
