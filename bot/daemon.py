@@ -18,6 +18,7 @@ from typing import Any
 from bot.config import LoadedConfig, Overrides, load
 from bot.home import Home, held, prepare
 from bot.options import UpOptions
+from bot.sealed import seal
 from bot.tasks import owned
 from bot.turns import take_turns
 from bot.undumpable import close_to_other_processes
@@ -79,6 +80,7 @@ async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: H
             return
         await stack.enter_async_context(owned(_reload_on(hung_up, ready), "reload on SIGHUP"))
         take_turns()
+        seal()
         _announce(ready)
         await stop.wait()
         log.info("stopping")

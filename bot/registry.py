@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 
+from adapters.channels.telegram.identity import place_of as telegram_place
 from adapters.channels.terminal.adapter import TerminalChannel
 from adapters.channels.terminal.identity import local_reviewer
 from adapters.channels.web.adapter import WebChannel
@@ -42,12 +43,6 @@ def _telegram(config: Config, _store: Store, _permissions: PermissionDesk, clock
     return TelegramChannel(settings, clock)
 
 
-def _telegram_place(target: str) -> str:
-    from adapters.channels.telegram.identity import place_of  # noqa: PLC0415 - as above
-
-    return place_of(target)
-
-
 CHANNELS: Mapping[str, Factory] = {
     "web": _web,
     "terminal": _terminal,
@@ -55,7 +50,7 @@ CHANNELS: Mapping[str, Factory] = {
 }
 
 PLACES: Mapping[str, Callable[[str], str]] = {
-    "telegram": _telegram_place,
+    "telegram": telegram_place,
 }
 
 

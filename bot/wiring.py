@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable
@@ -108,13 +109,13 @@ async def assemble(
 
     `read` reads the configuration again.
     """
+    parsers = stack.enter_context(ParserPool())
+    parsers.start()
     clock = SystemClock()
     store = await stack.enter_async_context(open_store(home.database))
     credentials = await _credentials(loaded, store, clock, home)
     names = SystemNameResolver()
     stack.callback(names.close)
-    parsers = stack.enter_context(ParserPool())
-    parsers.start()
 
     def config() -> Config:
         return live.config()
@@ -145,6 +146,7 @@ async def assemble(
     switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     _furnish(page, people, levels)
+    await asyncio.to_thread(parsers.wait)  # from here on, what asks or answers may have files exchanged
     await _recover(store, ledger, people.approvals, clock)
     for channel in channels:
         await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
@@ -310,11 +312,11 @@ def _held(judge: Judge) -> dict[str, Any]:
 
 
 def _status(home: Home, clock: Clock, people: People, live: Live) -> Callable[[], dict[str, Any]]:
-    started = clock.monotonic()
+    started, installed = clock.monotonic(), version()
 
     def status() -> dict[str, Any]:
         return {
-            "version": version(),
+            "version": installed,
             "pid": os.getpid(),
             "home": str(home.path),
             "uptimeSeconds": int(clock.monotonic() - started),

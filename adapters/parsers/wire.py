@@ -12,6 +12,19 @@ from core.shell.scan import Refused
 _EXPANSIONS: Final = {expansion.value[0]: expansion for expansion in Expansion}
 
 
+def encode_ready(pid: int) -> bytes:
+    """Give what a worker says first: which process it is."""
+    return b"ready %d\n" % pid
+
+
+def decode_ready(data: bytes) -> int:
+    """Read a worker's first line; ValueError where it is another."""
+    word, pid = data.split()
+    if word != b"ready":
+        raise ValueError("it did not say that it is ready")
+    return int(pid)
+
+
 def encode_line(text: str) -> bytes:
     """Give a command line as a request."""
     return json.dumps(text).encode("ascii") + b"\n"

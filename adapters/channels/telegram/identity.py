@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-
-from telegram import Chat, User
+from typing import TYPE_CHECKING
 
 from core.model.principal import Sender
+
+if (
+    TYPE_CHECKING
+):  # places are read also where nobody is asked on Telegram, and its library takes long to import
+    from telegram import Chat, User
 
 CHANNEL = "telegram"
 
@@ -81,7 +85,7 @@ def sender_of(user: User) -> Sender:
 
 def is_direct(chat: Chat) -> bool:
     """Tell whether nobody but the sender and the bot reads this chat."""
-    return chat.type == Chat.PRIVATE
+    return chat.type == chat.PRIVATE
 
 
 def _thread_place(to: str, rest: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from core.display import Elided, elide, moment, safe, span, time_left
@@ -35,6 +35,7 @@ _STATES = {
     State.USED: "Allowed",
 }
 
+_TEMPLATES = Path(__file__).parent / "templates"
 
 # A request only ever moves forward; a page that hears two stages out of order keeps the later one.
 _STAGES = {State.WAITING: 0, State.APPROVED: 1, State.RUNNING: 2}
@@ -187,8 +188,9 @@ def _shown(value: object) -> object:
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=DictLoader({path.name: path.read_text() for path in _TEMPLATES.glob("*.html")}),
         autoescape=True,
+        auto_reload=False,
         undefined=StrictUndefined,
         finalize=_shown,
         trim_blocks=True,

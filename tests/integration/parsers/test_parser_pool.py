@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def construct_of(parsing, line):
     with pytest.raises(Refused) as found:
         parsing.parse(line)
     return found.value.refusal.construct
+
+
+def wait_for_death(pid):
+    """Wait until a process has ended; until its status is fetched it stays as a zombie."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z":
+            time.sleep(0.01)
 
 
 def answers(parsing, line=NEEDS_GRAMMAR):
@@ -134,8 +142,7 @@ def test_a_worker_that_was_killed_meanwhile_is_replaced_before_anybody_notices(p
     pool.parse(NEEDS_GRAMMAR)
     for pid in pool.pids():
         os.kill(pid, signal.SIGKILL)
-        while Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z":
-            time.sleep(0.01)
+        wait_for_death(pid)
     assert pool.parse(NEEDS_GRAMMAR) == pool.parse(NEEDS_GRAMMAR) == parse(NEEDS_GRAMMAR)
 
 
@@ -151,6 +158,8 @@ def test_a_worker_that_dies_over_a_line_costs_that_line_only(pool):
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
         assert found.result(30) == "parser-failed"
+    for pid in victims:
+        wait_for_death(pid)
     assert pool.parse(NEEDS_GRAMMAR) == parse(NEEDS_GRAMMAR)
 
 
