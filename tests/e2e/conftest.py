@@ -38,6 +38,9 @@ class Daemon:
         self.home = root / "home"
         self.config = root / "overlay.yaml"
         self.config.write_text(f"sandboxing: {{workspaceRoot: {root}/workspaces}}\n{config}")
+        # Root is held by nothing, so that nothing on the host would be admitted.
+        self.account = root / "account.yaml"
+        self.account.write_text("tools: {exec: {hostUser: nobody}}\n" if os.geteuid() == 0 else "{}\n")
         self.process: subprocess.Popen[str] | None = None
         self.ready = ""
         self.log = root / "daemon.log"
@@ -51,13 +54,18 @@ class Daemon:
         return EXAMPLE
 
     @property
+    def configs(self) -> list[str]:
+        """The files of the configuration, as flags."""
+        return [word for path in (EXAMPLE, self.account, self.config) for word in ("--config", str(path))]
+
+    @property
     def env(self) -> dict[str, str]:
         return {**os.environ, "SAYSO_HOME": str(self.home), "NO_COLOR": "1"}
 
     def start(self, *flags: str) -> Daemon:
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [SAYSO, "up", "--config", EXAMPLE, "--config", self.config, "--port", "0", *flags],
+                [SAYSO, "up", *self.configs, "--port", "0", *flags],
                 env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
