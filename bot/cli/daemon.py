@@ -38,6 +38,8 @@ def _health_line(row: dict[str, str]) -> str:
 
 
 def _plain(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

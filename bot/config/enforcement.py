@@ -42,7 +42,13 @@ def warnings_of(config: Config) -> tuple[str, ...]:
     about_people = (*_faulty_senders(config), *people_doubts(config), *quorum_doubts(config))
     people = (*about_people, *elevation_doubts(config))
     listed = (*_idle_skill_bins(config), *search_path_doubts(config), *_faulty_globs(config))
-    return (*texts, *policy, *listed, *people)
+    return (*texts, *policy, *listed, *people, *_idle_group(config))
+
+
+def _idle_group(config: Config) -> Iterator[str]:
+    socket = config.daemon.socket
+    if socket.group and not socket.shared_with:
+        yield f"daemon.socket.group: {socket.group!r} is let in by no mode but 0660; leave daemon.socket.mode out"
 
 
 def _idle_skill_bins(config: Config) -> Iterator[str]:

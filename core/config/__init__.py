@@ -28,6 +28,7 @@ from core.config.choices import (
     Scope,
     Unanalysable,
 )
+from core.config.daemon import DaemonSettings, SocketSettings
 from core.config.exec import AllowlistRule, ExecOverrides, ExecSettings, SafeBinProfile, SkillSettings
 from core.config.people import (
     ApprovalSettings,
@@ -80,6 +81,7 @@ __all__ = [
     "ChannelSettings",
     "ChatTarget",
     "Config",
+    "DaemonSettings",
     "DiscordSettings",
     "DockerSettings",
     "ElevatedOverrides",
@@ -113,6 +115,7 @@ __all__ = [
     "Section",
     "SkillSettings",
     "SlackSettings",
+    "SocketSettings",
     "SubagentSettings",
     "SubagentTools",
     "TelegramSettings",
@@ -149,6 +152,7 @@ class Config(Section):
     sandboxing: SandboxSettings = SandboxSettings()
     channels: ChannelSettings = ChannelSettings()
     operator: OperatorSettings = OperatorSettings()
+    daemon: DaemonSettings = DaemonSettings()
     log: LogSettings = LogSettings()
 
     def agent(self, agent_id: str) -> AgentSettings:
