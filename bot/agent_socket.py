@@ -56,6 +56,7 @@ async def open_agent_socket(
             log.warning("daemon.socket.group lets nobody in: the agents' socket has no place; %s", _NAME_ONE)
         return None
     try:
+        _look_at_operators(place, operators.path)
         prepare(place, home)
         agents = operators.for_agents(place.path, group=place.group.name if place.group else None)
         await agents.open()
@@ -74,8 +75,7 @@ def place_of(settings: SocketSettings, env: Mapping[str, str]) -> Place | None:
     if named is None:
         return None
     # Bound where the links lead today: one that is changed later leads nobody from the checked directory.
-    path = Path(os.path.realpath(named.parent)) / named.name
-    return Place(path, group, settings.path is not None)
+    return Place(_without_links(named), group, settings.path is not None)
 
 
 def default_path(env: Mapping[str, str]) -> Path | None:
@@ -165,6 +165,11 @@ def _look_at_path(place: Place, home: Path) -> None:
         )
 
 
+def _look_at_operators(place: Place, operators: Path) -> None:
+    if place.path == _without_links(operators):
+        raise StartError(f"{place.path} is the operator's socket already (up --socket); choose another")
+
+
 def _group(name: str) -> Group:
     try:
         group = Group(name, grp.getgrnam(name).gr_gid)
@@ -179,6 +184,11 @@ def _group(name: str) -> Group:
             f"group in; add it (usermod --append --groups {name} {_own_name()}) and start it anew"
         )
     return group
+
+
+def _without_links(path: Path) -> Path:
+    """Follow the links on the way to a socket, and none that lies in its place."""
+    return Path(os.path.realpath(path.parent)) / path.name
 
 
 def _is_ours_alone(directory: Path) -> bool:

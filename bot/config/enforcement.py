@@ -48,7 +48,7 @@ def warnings_of(config: Config) -> tuple[str, ...]:
 def _idle_group(config: Config) -> Iterator[str]:
     socket = config.daemon.socket
     if socket.group and not socket.shared_with:
-        yield f"daemon.socket.group: {socket.group!r} is let in by no mode but 0660; leave daemon.socket.mode out"
+        yield f"daemon.socket.group: {socket.group!r} is shut out by daemon.socket.mode: leave the mode out"
 
 
 def _idle_skill_bins(config: Config) -> Iterator[str]:
