@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.ingress.unix_socket import PATH_LIMIT, UnixSocketIngress
-from adapters.runners.accounts import exchangeable_parent
 from bot.client import SERVICE_SOCKET
 from core.config import SocketSettings
 from core.errors import StartError
@@ -158,11 +157,27 @@ def _look_at_path(place: Place, home: Path) -> None:
             f"{path} lies in SAYSO_HOME ({home}), where no other user can reach it; choose a directory "
             f"apart from it, such as {Path(SERVICE_SOCKET).parent}"
         )
-    if changeable := exchangeable_parent(str(path.parent)):
+    if changeable := _exchangeable(place.directory):
         raise StartError(
             f"others can change {changeable} and so exchange {path}; close it (chmod go-w {changeable}, "
             "owned by the daemon's user or root), or choose another place"
         )
+
+
+def _exchangeable(directory: Path) -> Path | None:
+    """Return the first directory above that others could exchange.
+
+    Members of the daemon's own group count as others: agents may be among them.
+    """
+    for above in reversed(directory.parents):
+        try:
+            found = above.lstat()
+        except OSError:  # it is missing or closed to us: making or opening what lies below tells it
+            return None
+        open_to_others = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
+        if found.st_uid not in (0, os.geteuid()) or open_to_others:
+            return above
+    return None
 
 
 def _look_at_operators(place: Place, operators: Path) -> None:

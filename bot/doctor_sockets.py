@@ -57,8 +57,7 @@ async def _place(settings: SocketSettings, operators: Path) -> Place | None:
 
 
 async def _agents(place: Place, home: Path) -> Check:
-    if place.directory.exists():
-        look_at_directory(place, home)
+    _look_at(place, home)
     try:
         await _connect(place.path)
     except OSError as error:
@@ -71,6 +70,11 @@ async def _agents(place: Place, home: Path) -> Check:
         return Check(_AGENTS, Status.FAIL, detail, "start the daemon again")
     who = f"its user and group {place.group.name}" if place.group else "its user alone"
     return Check(_AGENTS, Status.OK, f"{place.path}, for {who}")
+
+
+def _look_at(place: Place, home: Path) -> None:
+    if os.path.exists(place.directory):  # noqa: PTH110 - that of pathlib raises where the way is closed
+        look_at_directory(place, home)
 
 
 async def _connect(socket: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, model_validator
 
 from core.config.section import AbsolutePath, NonEmpty, Section
 
@@ -24,13 +24,19 @@ def _mode(value: object) -> object:
     )
 
 
+def _visible(path: str) -> str:
+    if not path.isprintable():
+        raise ValueError("holds characters that cannot be seen; write a path without them")
+    return path
+
+
 SocketMode = Annotated[Literal["0600", "0660"] | None, BeforeValidator(_mode)]
 
 
 class SocketSettings(Section):
     """`daemon.socket`: the agents' own; without `path` it lies where services and logins have theirs."""
 
-    path: AbsolutePath | None = None
+    path: Annotated[AbsolutePath, AfterValidator(_visible)] | None = None
     group: NonEmpty | None = None
     mode: SocketMode = None
 

@@ -166,3 +166,15 @@ def test_a_daemon_that_is_not_in_the_group_cannot_let_it_in(deployment: Deployme
     assert (status, out) == (78, "")
     assert f"daemon.socket.group: the daemon's user nobody is not in {GROUP}" in err
     assert "usermod --append --groups" in err
+
+
+def test_a_place_that_the_daemon_s_user_cannot_get_to(deployment: Deployment) -> None:
+    deployment.stop()
+    closed = deployment.root / "closed"
+    closed.mkdir(mode=0o700)
+    for below in ("agent.sock", "run/agent.sock", "run/deeper/agent.sock"):
+        deployment.config.write_text(f"daemon: {{socket: {{path: {closed}/{below}}}}}\n")
+        status, out, err = deployment.operator.sayso(*deployment.up, env=deployment.own)
+        assert (status, out) == (78, "")
+        assert err.startswith(f"sayso: cannot start: daemon.socket.path: {closed}") or "Permission" in err
+        assert "Traceback" not in err

@@ -110,8 +110,9 @@ def test_below_a_directory_of_somebody_else_it_is_refused(root, home):
     assert not (root / "theirs" / "run").exists()
 
 
-def test_below_a_directory_that_others_can_change_it_is_refused(root, home):
-    made(root / "above", 0o777)
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o757])
+def test_below_a_directory_that_others_can_change_it_is_refused(root, home, mode):
+    made(root / "above", mode)
     with pytest.raises(StartError, match=f"others can change {root}/above"):
         prepare(configured(root / "above" / "run" / "s"), home)
 

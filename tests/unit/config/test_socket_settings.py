@@ -54,6 +54,8 @@ def test_a_group_that_its_mode_shuts_out_is_a_warning(read):
         ("{group: ''}", "daemon.socket.group: must not be empty"),
         ("{path: agent.sock}", "daemon.socket.path: 'agent.sock' must be an absolute path"),
         ("{path: ''}", "daemon.socket.path: "),
+        ('{path: "/run/\\0/s"}', "daemon.socket.path: .*cannot be seen"),
+        ('{path: "/run/\\n/s"}', "daemon.socket.path: .*cannot be seen"),
         ("{owner: me}", "daemon.socket.owner"),
     ],
 )
