@@ -5,19 +5,25 @@ Standard library only, and little of it: how soon a command starts depends on wh
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
+import stat
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     Notified = Callable[[str, dict[str, Any]], None]
 
 LINE_LIMIT = 1024 * 1024
 ANSWER_TIMEOUT_S = 15.0
+
+SERVICE_SOCKET = "/run/sayso/agent.sock"
+_DENIED = os.strerror(errno.EACCES)
 
 INVALID_PARAMS = -32602
 LINE_TOO_LONG = -32005
@@ -29,6 +35,14 @@ class ClientError(Exception):
 
 class Unreachable(ClientError):  # noqa: N818 - reads as what it is
     """No daemon answers, or it went away before it answered."""
+
+
+class Stranger(ClientError):  # noqa: N818 - as above
+    """Somebody listens who must not be told a token."""
+
+
+class BadSocket(ClientError):  # noqa: N818 - as above
+    """What names the socket cannot name one."""
 
 
 class NoToken(ClientError):  # noqa: N818 - as above
@@ -50,12 +64,63 @@ def home() -> str:
     return os.path.abspath(os.environ.get("SAYSO_HOME") or os.path.expanduser("~/.sayso"))  # noqa: PTH100, PTH111 - pathlib costs a start what all of this costs
 
 
-def socket_path() -> str:
-    """Return where the daemon listens."""
+def home_socket() -> str:
+    """Return where the daemon of this home listens, for agents and the operator."""
     return f"{home()}/sayso.sock"
 
 
-def agent_token(agent: str) -> str:
+def agent_sockets() -> list[str]:
+    """Return where agents' own sockets lie by themselves: of a service, of a login."""
+    login = os.environ.get("XDG_RUNTIME_DIR", "")
+    return [SERVICE_SOCKET, f"{login}/sayso/agent.sock"] if _is_own(login) else [SERVICE_SOCKET]
+
+
+def _is_own(login: str) -> bool:
+    """Tell whether it is this user's: `sudo` and `su` may leave somebody else's."""
+    try:
+        return login.startswith("/") and os.stat(login).st_uid == os.geteuid()  # noqa: PTH116 - as above
+    except OSError:
+        return False
+
+
+def name_socket(path: str) -> None:
+    """Look at this socket alone from now on, as --socket says."""
+    _named.path = os.path.abspath(path)  # noqa: PTH100 - as above
+
+
+class _Named:
+    path: str | None = None
+
+
+_named = _Named()
+
+
+def sockets_for(role: str) -> list[str]:
+    """Return where to look for the daemon, in order; raises BadSocket for a relative SAYSO_SOCKET."""
+    if _named.path:
+        return [_named.path]
+    given = os.environ.get("SAYSO_SOCKET", "")
+    if given and not given.startswith("/"):
+        raise BadSocket(f"SAYSO_SOCKET={given!r} must be an absolute path; begin it with /")
+    for_operator = role == "operator"
+    if given and not (for_operator and given in agent_sockets()):
+        return [given]
+    return [home_socket()] if for_operator else [home_socket(), *agent_sockets()]
+
+
+def for_agent(agent: str) -> Client:
+    """Make a connection for an agent; `with` opens it. Raises NoToken, or Unreachable without a daemon."""
+    sockets = sockets_for("agent")
+    return Client(sockets, agent_token(agent, sockets))
+
+
+def for_operator() -> Client:
+    """Make a connection for the operator, as above; sockets that take agents alone are left out."""
+    sockets = sockets_for("operator")
+    return Client(sockets, operator_token(sockets), "operator")
+
+
+def agent_token(agent: str, sockets: Sequence[str] = ()) -> str:
     """Return the token of an agent, from SAYSO_TOKEN or the home; raises NoToken."""
     if "/" in agent or agent in ("", ".", ".."):
         raise NoToken(f"{agent!r} cannot name an agent")
@@ -64,19 +129,24 @@ def agent_token(agent: str) -> str:
         f"{home()}/agents/{agent}.token",
         f"set SAYSO_TOKEN; the operator makes one with: sayso agent add {agent} --save "
         f"(after sayso agent revoke {agent}, where there is one)",
+        sockets,
+        "agent",
     )
 
 
-def operator_token() -> str:
+def operator_token(sockets: Sequence[str] = ()) -> str:
     """Return the operator's token, from SAYSO_OPERATOR_TOKEN or the home; raises NoToken."""
     return _token(
         "SAYSO_OPERATOR_TOKEN",
         f"{home()}/operator.token",
         "set SAYSO_OPERATOR_TOKEN, or start the daemon once with: sayso up",
+        sockets,
+        "operator",
     )
 
 
-def _token(variable: str, path: str, mend: str) -> str:
+def _token(variable: str, path: str, mend: str, sockets: Sequence[str], role: str) -> str:
+    """Read a token; where there is none and no socket either, the daemon is what is missing."""
     token = os.environ.get(variable)
     if token:
         return token.strip()
@@ -84,8 +154,8 @@ def _token(variable: str, path: str, mend: str) -> str:
         with open(path, encoding="ascii") as file:  # noqa: PTH123 - as above
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
-        if not os.path.exists(socket_path()):  # noqa: PTH110 - as above
-            raise _unreachable(socket_path(), "there is no socket") from None
+        if sockets and not any(map(os.path.exists, sockets)):
+            raise _unreachable([(one, "there is no socket") for one in sockets], role) from None
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise NoToken(f"no token: {variable} is not set, and {path}: {why}; {mend}") from None
 
@@ -93,8 +163,8 @@ def _token(variable: str, path: str, mend: str) -> str:
 class Client:
     """One connection; `with Client(…) as client: client.call(method, params)`."""
 
-    def __init__(self, path: str, token: str, role: str = "agent") -> None:
-        self._path = path
+    def __init__(self, path: str | Sequence[str], token: str, role: str = "agent") -> None:
+        self._paths = [path] if isinstance(path, str) else path
         self._hello = {"token": token, "role": role}
         self._sock: socket.socket | None = None
         self._last_id = 0
@@ -107,14 +177,8 @@ class Client:
         self.close()
 
     def connect(self) -> None:
-        """Connect and say hello; raises Unreachable, or Refused for a token that does not count."""
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        sock.settimeout(ANSWER_TIMEOUT_S)
-        try:
-            sock.connect(self._path)
-        except OSError as error:
-            sock.close()
-            raise _unreachable(self._path, error.strerror or str(error)) from None
+        """Connect and say hello; raises Unreachable, Stranger, or Refused for a token that does not count."""
+        sock = _connected(self._paths, self._hello["role"])
         self._sock = sock
         self._lines = sock.makefile("rb")
         try:
@@ -167,8 +231,73 @@ class Client:
         return message
 
 
-def _unreachable(path: str, why: str) -> Unreachable:
-    return Unreachable(f"no daemon answers on {path} ({why}); start it with: sayso up")
+def _connected(paths: Sequence[str], role: str) -> socket.socket:
+    """Connect to the first socket that somebody listens on; raises Stranger if that may have no token."""
+    tried = []
+    for path in paths:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(ANSWER_TIMEOUT_S)
+        try:
+            sock.connect(path)
+            _be_no_stranger(sock, path)
+        except OSError as error:
+            sock.close()
+            tried.append((path, error.strerror or str(error)))
+        except Stranger:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise _unreachable(tried, role)
+
+
+def _be_no_stranger(sock: socket.socket, path: str) -> None:
+    """Check who listens: root, this user, or whose directory the socket lies in; raises Stranger."""
+    peer = int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
+    if peer in (0, os.geteuid()):
+        return
+    directory = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - as above
+    owner = os.stat(directory).st_uid  # noqa: PTH116 - as above
+    doubt = _changeable(directory, owner) if peer == owner else f"its directory belongs to uid {owner}"
+    if doubt:
+        raise Stranger(
+            f"uid {peer} listens on {path}, and {doubt}; no token was sent. It must be root, you "
+            f"(uid {os.geteuid()}), or the owner of the socket's directory where nobody else can change that"
+        )
+
+
+def _changeable(directory: str, owner: int) -> str:
+    """Say which directory on the way somebody else can change: then the owner of the last proves nothing."""
+    real = os.path.realpath(directory)
+    trusted = (0, os.geteuid(), owner)
+    for step in dict.fromkeys((*_steps(real), *_steps(directory))):
+        found = os.lstat(step)
+        open_to_others = not stat.S_ISLNK(found.st_mode) and found.st_mode & 0o022
+        sticky = found.st_mode & stat.S_ISVTX and step != real
+        if found.st_uid not in trusted or (open_to_others and not sticky):
+            return f"others can change {step} (uid {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o})"
+    return ""
+
+
+def _steps(directory: str) -> list[str]:
+    """Return a directory and all above it."""
+    steps = [directory]
+    while (above := os.path.dirname(steps[-1])) != steps[-1]:  # noqa: PTH120 - as above
+        steps.append(above)
+    return steps
+
+
+def _unreachable(tried: Sequence[tuple[str, str]], role: str) -> Unreachable:
+    """Tell where nobody answered: the first place, and each other one at which there is something."""
+    there = [one for one in tried[1:] if os.path.exists(one[0]) or one[1] == _DENIED]  # noqa: PTH110 - as above
+    looked = ", ".join(f"{path} ({why})" for path, why in (*tried[:1], *there))
+    mend = "start it with: sayso up"
+    if any(why == _DENIED for _, why in tried):
+        mend += ", or get this user into the socket's group (daemon.socket.group)"
+    left_out = [path for path in agent_sockets() if os.path.exists(path)]  # noqa: PTH110 - as above
+    if left_out and role == "operator" and tried[0][0] == home_socket():
+        mend += f"; {left_out[0]} takes agents alone: decide as the daemon's user, with its SAYSO_HOME"
+    return Unreachable(f"no daemon answers on {looked}; {mend}")
 
 
 def _line(call_id: int, method: str, params: Mapping[str, Any]) -> bytes:

@@ -116,8 +116,9 @@ async def _reload_on(hung_up: asyncio.Event, ready: Ready) -> None:
 
 
 def _announce(ready: Ready) -> None:
+    agents = f" agentSocket={ready.agent_socket}" if ready.agent_socket else ""
     page = f" page={ready.page}" if ready.page else ""
-    print(f"ready socket={ready.socket}{page}", flush=True)  # noqa: T201 - other programs wait for this line
+    print(f"ready socket={ready.socket}{agents}{page}", flush=True)  # noqa: T201 - other programs wait for this line
 
 
 def _log_to_stderr(loaded: LoadedConfig) -> None:

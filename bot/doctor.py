@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import stat
 import sys
@@ -19,6 +18,7 @@ from bot.config.search_path import changeable_directories
 from bot.doctor_channels import channels
 from bot.doctor_placement import sandbox_use
 from bot.doctor_sandbox import attempts, host_attempts
+from bot.doctor_sockets import agents, operators
 from bot.site import plan_of_host, survey
 from core.config import Config, UnconfinedHost
 from core.errors import RunError, SaysoError
@@ -29,16 +29,18 @@ __all__ = ["Check", "Status", "examine", "search_path"]
 _PYTHON = (3, 11)
 
 
-async def examine(loaded: LoadedConfig, home: Path) -> list[Check]:
-    """Look at the installation, then try to break out of the sandbox."""
+async def examine(loaded: LoadedConfig, home: Path, socket: Path | None = None) -> list[Check]:
+    """Look at the installation, then try to break out of the sandbox. `socket` is the operator's."""
+    socket = socket or home / "sayso.sock"
     checks = [
         _python(),
         _state_directory(home),
         *_configuration(loaded),
         _one_user(),
         *_root(loaded),
-        await _daemon(home / "sayso.sock"),
-        *await channels(home / "sayso.sock"),
+        await operators(socket),
+        await agents(loaded.config.daemon.socket, socket, home),
+        *await channels(socket),
         *_quorum(loaded),
         *_names(loaded),
         *search_path(loaded.config),
@@ -143,28 +145,6 @@ def _root(loaded: LoadedConfig) -> Iterator[Check]:
         detail = "commands run as nobody, an account that other services may use too"
         mend = "useradd --system --no-create-home sayso-run, and set sandboxing.user to it"
         yield Check("sandbox account", Status.WARN, detail, mend)
-
-
-async def _daemon(socket: Path) -> Check:
-    try:
-        async with asyncio.timeout(2):
-            _, writer = await asyncio.open_unix_connection(str(socket))
-    except FileNotFoundError:
-        return Check("daemon", Status.WARN, f"nothing listens on {socket}", "sayso up starts it")
-    except OSError as error:
-        detail = f"{socket} is there, and nobody answers ({type(error).__name__})"
-        return Check("daemon", Status.WARN, detail, "sayso up starts it, and clears what a dead one left")
-    writer.close()
-    await writer.wait_closed()
-    return _socket_mode(socket)
-
-
-def _socket_mode(socket: Path) -> Check:
-    mode = stat.S_IMODE(socket.stat().st_mode)
-    if mode & 0o007:
-        detail = f"every user may connect to {socket} (mode {mode:04o})"
-        return Check("daemon", Status.FAIL, detail, f"chmod 600 {socket}, and start the daemon again")
-    return Check("daemon", Status.OK, f"alive on {socket}")
 
 
 def _quorum(loaded: LoadedConfig) -> Iterator[Check]:

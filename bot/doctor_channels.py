@@ -21,8 +21,7 @@ _MENDS = {
 async def channels(socket: Path) -> list[Check]:
     """Ask the daemon; without one there is nothing to tell."""
     try:
-        async with asyncio.timeout(_PATIENCE_S):
-            status = await asyncio.to_thread(_status, str(socket))
+        status = await status_of(socket)
     except Unreachable:
         return []
     except (ClientError, TimeoutError) as error:
@@ -30,6 +29,12 @@ async def channels(socket: Path) -> list[Check]:
         detail = f"the daemon does not tell how they are: {why}"
         return [Check("channels", Status.WARN, detail, "sayso status shows more")]
     return [*judged(status.get("health", ())), *undecided(status.get("undecided", ()))]
+
+
+async def status_of(socket: Path) -> dict[str, Any]:
+    """Ask how the daemon is; raises ClientError or TimeoutError."""
+    async with asyncio.timeout(_PATIENCE_S):
+        return await asyncio.to_thread(_status, str(socket))
 
 
 def judged(rows: Sequence[dict[str, str]]) -> Iterator[Check]:

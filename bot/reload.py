@@ -18,6 +18,7 @@ AT_START = MappingProxyType(
     {
         "channels": "channels are opened at start",
         "log": "the log is set up at start",
+        "daemon.socket": "the sockets are opened at start",
         "operator.local": "the operator's credential is read at start",
         "sandboxing.backend": "the runner is built at start",
         "sandboxing.workspaceRoot": "the runner is built at start",

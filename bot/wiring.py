@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from adapters.runners.leftovers import kill_leftovers
 from adapters.runners.spool import remove_spools, spooled
 from adapters.stores.sqlite import open_store
 from bot import registry
+from bot.agent_socket import open_agent_socket
 from bot.clock import SystemClock
 from bot.config import LoadedConfig
 from bot.health import ChannelHealth
@@ -77,6 +78,7 @@ class Ready:
     """What the daemon tells once it serves; `reload` reads the configuration again."""
 
     socket: Path
+    agent_socket: Path | None
     page: str | None
     reload: Callable[[str], Awaitable[Reloaded]]
 
@@ -136,7 +138,8 @@ async def assemble(
     gate = Gate(
         live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=kept
     )
-    status = _status(home, clock, people, live)
+    sockets: dict[str, str | None] = {"socket": str(socket), "agentSocket": None}
+    status = _status(home, clock, people, live, sockets)
     daemon = Daemon(status, page.link if page else None, live.where, _reloading(live))
     console = OperatorConsole(
         store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
@@ -157,10 +160,9 @@ async def assemble(
     sessions = (levels.console, SessionModesConsole(store, clock))
     desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, *sessions)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
-    console.on_revoked.append(ingress.cut_off)
-    await ingress.open()
-    stack.push_async_callback(ingress.close)
-    return Ready(socket, page.address if page else None, live.reload)
+    agents = await _open_sockets(stack, ingress, console, loaded, home)
+    sockets["agentSocket"] = str(agents) if agents else None
+    return Ready(socket, agents, page.address if page else None, live.reload)
 
 
 def _judges(
@@ -298,6 +300,24 @@ async def _open(
     people.pairing.on_post.append(courier.nudge)
 
 
+async def _open_sockets(
+    stack: AsyncExitStack,
+    operators: UnixSocketIngress,
+    console: OperatorConsole,
+    loaded: LoadedConfig,
+    home: Home,
+) -> Path | None:
+    """Serve agents and the operator; returns where the agents' own socket is, if there is one."""
+    agents = await open_agent_socket(operators, loaded.config.daemon.socket, home.path, os.environ)
+    if agents is not None:
+        console.on_revoked.append(agents.cut_off)
+        stack.push_async_callback(agents.close)
+    console.on_revoked.append(operators.cut_off)
+    await operators.open()
+    stack.push_async_callback(operators.close)
+    return agents.path if agents is not None else None
+
+
 def _reloading(live: Live) -> Callable[[Reviewer], Awaitable[dict[str, Any]]]:
     async def reload(reviewer: Reviewer) -> dict[str, Any]:
         return (await live.reload(f"person:{reviewer.channel}:{reviewer.id}")).to_json()
@@ -311,7 +331,9 @@ def _held(judge: Judge) -> dict[str, Any]:
     return {"held": why is None, "why": why, "accepted": accepted}
 
 
-def _status(home: Home, clock: Clock, people: People, live: Live) -> Callable[[], dict[str, Any]]:
+def _status(
+    home: Home, clock: Clock, people: People, live: Live, sockets: Mapping[str, str | None]
+) -> Callable[[], dict[str, Any]]:
     started, installed = clock.monotonic(), version()
 
     def status() -> dict[str, Any]:
@@ -319,6 +341,7 @@ def _status(home: Home, clock: Clock, people: People, live: Live) -> Callable[[]
             "version": installed,
             "pid": os.getpid(),
             "home": str(home.path),
+            **sockets,
             "uptimeSeconds": int(clock.monotonic() - started),
             "channels": list(people.opened),
             "health": people.health.rows(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +24,10 @@ pytest_plugins = (
     "tests.session_desk",
     "tests.platforms.telegram.plugin",
 )
+
+# Tests find no daemon but their own, and theirs share no place with that of whoever runs them.
+for variable in ("SAYSO_SOCKET", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"):
+    os.environ.pop(variable, None)
 
 # A shell's background job ignores Ctrl-C, and every process that it starts would: some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -27,7 +27,7 @@ from adapters.ingress.jsonrpc import (
 from adapters.ingress.operator_methods import OPERATOR_METHODS, OperatorCall
 from adapters.ingress.params import Hello, read
 from core.credentials import digest
-from core.desks import AgentDesk, Gatekeeper, OperatorDesks
+from core.desks import AgentDesk, Console, Gatekeeper, OperatorDesks
 from core.errors import NotPermitted, RequestError, SaysoError, UnknownRequest
 from core.model.principal import PeerCredentials, Reviewer
 
@@ -39,6 +39,10 @@ CALLS_LIMIT = 64
 OPERATOR_VALUES_LIMIT = 50_000  # documents of theirs may hold thousands of entries
 _CHUNK = 16 * 1024
 _GOODBYE_S = 2.0
+_AGENTS_ALONE = (
+    "this socket takes agents alone (role: agent); the operator's is sayso.sock in SAYSO_HOME of the "
+    "daemon's user: leave --socket and SAYSO_SOCKET out there"
+)
 
 Answer = Callable[[Call], Awaitable[Any]]
 
@@ -49,11 +53,11 @@ class HangUp(Exception):  # noqa: N818 - a decision, not a fault
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What connections are about."""
+    """What connections are about; without the operator's desks they are for agents alone."""
 
     gatekeeper: Gatekeeper
     desk: AgentDesk
-    operator: OperatorDesks
+    operator: OperatorDesks | None
     hello_deadline_s: float = HELLO_DEADLINE_S
     unread_limit: int = UNREAD_LIMIT
     calls_limit: int = CALLS_LIMIT
@@ -162,11 +166,16 @@ class Connection:
         return answer, {"agent": agent}
 
     def _admit_operator(self, token: str) -> Answer:
+        desks = self._service.operator
+        if (
+            desks is None
+        ):  # before the token is looked at: here it is worth nothing, and nothing tells it is right
+            raise RpcError(Code.NOT_PERMITTED, _AGENTS_ALONE, field="role")
         if not self._service.gatekeeper.operator(token):
             raise RpcError(Code.UNAUTHENTICATED, "this is not the operator's token", field="token")
         self._most_values = OPERATOR_VALUES_LIMIT
         reviewer = Reviewer("cli", str(self._peer.uid), _login_name(self._peer.uid))
-        return partial(self._answer_operator, reviewer)
+        return partial(self._answer_operator, desks, reviewer)
 
     async def _agent_of(self, token: str) -> str:
         agent = await self._service.gatekeeper.agent(token)
@@ -185,11 +194,12 @@ class Connection:
         context = AgentCall(agent, self._peer, self._service.desk, call.id, self._notify, credential)
         return await method(context, call.params)
 
-    async def _answer_operator(self, reviewer: Reviewer, call: Call) -> Any:  # noqa: ANN401 - any JSON value
+    async def _answer_operator(self, desks: OperatorDesks, reviewer: Reviewer, call: Call) -> Any:  # noqa: ANN401 - any JSON value
         method = OPERATOR_METHODS.get(call.method)
         if method is None:
             raise _no_such_method(call, AGENT_METHODS, "agents only")
-        return await method(OperatorCall(self._service.operator, reviewer, self._subscribe), call.params)
+        subscribe = partial(self._subscribe, desks.console)
+        return await method(OperatorCall(desks, reviewer, subscribe), call.params)
 
     async def _reply(self, call: Call, answer: Answer) -> None:
         try:
@@ -203,15 +213,15 @@ class Connection:
     def _refuse(self, call: Call, error: RpcError | SaysoError) -> None:
         self._send(encode_error(error if isinstance(error, RpcError) else _told(error), call.id))
 
-    async def _subscribe(self) -> None:
+    async def _subscribe(self, console: Console) -> None:
         if self._events is not None and not self._events.done():
             raise RpcError(Code.INVALID_REQUEST, "this connection is subscribed already")
-        self._events = self._own(self._pump(), "events")
+        self._events = self._own(self._pump(console), "events")
         await asyncio.sleep(0)  # the subscription stands before it is confirmed
 
-    async def _pump(self) -> None:
+    async def _pump(self, console: Console) -> None:
         try:
-            async for event in self._service.operator.console.subscribe():
+            async for event in console.subscribe():
                 self._notify(event["method"], event["params"])
             log.warning("pid %d fell behind in its events; disconnected", self._peer.pid)
         except Exception:  # whoever subscribed must learn that it missed something

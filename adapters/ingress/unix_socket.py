@@ -8,6 +8,7 @@ import os
 import socket
 import stat
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 from adapters.ingress.connection import Connection, Service
@@ -21,14 +22,17 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class UnixSocketIngress:
-    """Listens on a socket that only its owner (and `group`, where one is given) can open."""
+    """Listens on a socket that only its owner (and `group`, where one is given) can open.
+
+    Without the operator's desks it takes `role: agent` alone.
+    """
 
     def __init__(
         self,
         path: Path,
         gatekeeper: Gatekeeper,
         desk: AgentDesk,
-        operator: OperatorDesks,
+        operator: OperatorDesks | None,
         *,
         group: str | None = None,
     ) -> None:
@@ -38,6 +42,18 @@ class UnixSocketIngress:
         self._server: asyncio.Server | None = None
         self._inode: int | None = None
         self._connections: dict[asyncio.Task[None], Connection] = {}
+
+    @property
+    def path(self) -> Path:
+        """Where it listens."""
+        return self._path
+
+    def for_agents(self, path: Path, *, group: str | None = None) -> UnixSocketIngress:
+        """Return another socket on the same desk, without the operator's; what is bounded is so for both."""
+        service = replace(self._service, operator=None)
+        made = UnixSocketIngress(path, service.gatekeeper, service.desk, None, group=group)
+        made._service = service
+        return made
 
     async def open(self) -> None:
         """Listen; raises StartError where that cannot be."""
@@ -85,7 +101,7 @@ def _bind(path: Path, group: str | None) -> socket.socket:
     if length > PATH_LIMIT:
         raise StartError(
             f"the socket's path has {length} bytes and may have {PATH_LIMIT}: {path}; "
-            "set a shorter SAYSO_HOME"
+            "choose a shorter one (SAYSO_HOME, or up --socket)"
         )
     group_id = _group_id(group)
     _clear(path)
@@ -133,7 +149,7 @@ def _clear(path: Path) -> None:
     if not stat.S_ISSOCK(mode):
         raise StartError(f"{path} is in the way: it is not a socket; move it, then start again")
     if _answered(path):
-        raise StartError(f"another daemon answers on {path}; stop it first, or set another SAYSO_HOME")
+        raise StartError(f"another daemon answers on {path}; stop it first, or choose another place")
     path.unlink(missing_ok=True)
 
 

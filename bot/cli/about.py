@@ -30,7 +30,7 @@ stop     sayso cancel ID                end a run; sayso session tighten KEY: ma
 agents   sayso agent add|list|revoke    their tokens
 people   sayso pair telegram            let one decide in a chat; sayso people list|remove
 
-Every command tells its options with --help; most take --json."""
+Every command tells its options with --help; most take --json, and --socket PATH for another daemon."""
 
 
 def help_command(arguments: list[str]) -> int:
@@ -51,7 +51,7 @@ def version_command(arguments: list[str]) -> int:
     """Print the version."""
     from bot.version import version  # noqa: PLC0415 - slow, and only needed here
 
-    parser = Parser("version", "Print the version.")
+    parser = Parser("version", "Print the version.", client=False)
     parser.json_flag()
     options = parser.parse_args(arguments)
     if options.json:

@@ -27,7 +27,9 @@ def loaded(paths: Sequence[Path]) -> LoadedConfig:
 def config_command(arguments: list[str]) -> int:
     """Check or show the effective configuration."""
     which, rest = verb("config", arguments, ("check", "show"))
-    parser = Parser(f"config {which}", "The effective configuration, without starting anything.")
+    parser = Parser(
+        f"config {which}", "The effective configuration, without starting anything.", client=False
+    )
     parser.add_argument(
         "--config",
         action="append",

@@ -47,6 +47,8 @@ def _host(found: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> str:  # noqa: ANN401 - any JSON value
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

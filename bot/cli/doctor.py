@@ -9,7 +9,7 @@ from bot.cli import exits
 from bot.cli.configuration import loaded
 from bot.cli.parser import Parser
 from bot.cli.terminal import coloured, put_json, shown
-from bot.client import home
+from bot.client import home, sockets_for
 from bot.doctor import Check, examine
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -21,7 +21,7 @@ def doctor_command(arguments: list[str]) -> int:
     parser.add_argument("--config", action="append", type=Path, default=[], metavar="F")
     parser.json_flag()
     options = parser.parse_args(arguments)
-    checks = asyncio.run(examine(loaded(options.config), Path(home())))
+    checks = asyncio.run(examine(loaded(options.config), Path(home()), Path(sockets_for("operator")[0])))
     if options.json:
         put_json([_row(check) for check in checks])
     else:

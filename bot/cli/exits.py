@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.client import NoToken, Refused, Unreachable
+from bot.client import BadSocket, NoToken, Refused, Stranger, Unreachable
 
 OK = 0
 DIFFERENCE = 1
@@ -52,9 +52,9 @@ def of_error(error: Exception) -> int:
     """Return the status for a call that came to nothing."""
     if isinstance(error, Refused):
         return _of_refusal(error.code)
-    if isinstance(error, Unreachable):
+    if isinstance(error, Unreachable | Stranger):
         return UNREACHABLE
-    return CONFIGURATION if isinstance(error, NoToken | BadConfiguration) else FAILED
+    return CONFIGURATION if isinstance(error, NoToken | BadSocket | BadConfiguration) else FAILED
 
 
 def _of_refusal(code: int) -> int:

@@ -42,7 +42,9 @@ def init_command(arguments: list[str]) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser("init", "Ask for a channel and its token, check them, and write the configuration.")
+    parser = Parser(
+        "init", "Ask for a channel and its token, check them, and write the configuration.", client=False
+    )
     parser.add_argument("--config", type=Path, default=Path("sayso.yaml"), metavar="F", help="what to write")
     parser.add_argument("--force", action="store_true", help="overwrite it, and the token beside it")
     parser.add_argument("--api-url", metavar="URL", help="another Bot API server than Telegram's own")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.client import Client, operator_token, socket_path
+from bot.client import Client, for_operator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,4 +17,4 @@ def ask(method: str, **params: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 def connected() -> Client:
     """Make a connection for several calls; it is opened by `with`."""
-    return Client(socket_path(), operator_token(), "operator")
+    return for_operator()

@@ -5,18 +5,22 @@ from __future__ import annotations
 import argparse
 
 from bot.cli.exits import UsageError
+from bot.client import name_socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+_SOCKET_HELP = "where the daemon listens (default: SAYSO_SOCKET, the one in SAYSO_HOME, the agents' own)"
 _WIDTH = 100  # a fixed width spares the start a module that asks the terminal for its own
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser of one command."""
+    """An argument parser of one command; a client of the daemon takes `--socket`."""
 
-    def __init__(self, command: str, description: str, usage: str | None = None) -> None:
+    def __init__(
+        self, command: str, description: str, usage: str | None = None, *, client: bool = True
+    ) -> None:
         super().__init__(
             prog=f"sayso {command}",
             description=description,
@@ -25,6 +29,10 @@ class Parser(argparse.ArgumentParser):
             formatter_class=_formatter,
         )
         self._command = command
+        if client:
+            self.add_argument(
+                "--socket", action=_Socket, default=argparse.SUPPRESS, metavar="PATH", help=_SOCKET_HELP
+            )
 
     def error(self, message: str) -> NoReturn:
         """Report a slip."""
@@ -36,6 +44,19 @@ class Parser(argparse.ArgumentParser):
     def json_flag(self) -> None:
         """Take `--json`."""
         self.add_argument("--json", action="store_true", help="print JSON")
+
+
+class _Socket(argparse.Action):
+    """Hands the path to the client, so that no command has to pass it on."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: object, values: object, option: object = None
+    ) -> None:
+        """Take the path."""
+        del namespace, option
+        if not values:
+            parser.error("--socket is empty; give the path of a socket, or leave it out")
+        name_socket(str(values))
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -51,10 +72,18 @@ def split_command(arguments: list[str]) -> tuple[list[str], list[str] | None]:
 
 
 def verb(command: str, arguments: list[str], verbs: tuple[str, ...]) -> tuple[str, list[str]]:
-    """Take the word after a command that has several; `--json` may stand before it."""
-    early = [word for word in arguments[:1] if word == "--json"]
+    """Take the word after a command that has several; `--json` and `--socket` may stand before it."""
+    early = leading(arguments)
     rest = arguments[len(early) :]
     if rest and rest[0] in verbs:
         return rest[0], [*rest[1:], *early]
     got = f", not {rest[0][:60]!r}" if rest else ""
     raise UsageError(f"{command}: give one of {', '.join(verbs)}{got}")
+
+
+def leading(arguments: list[str]) -> list[str]:
+    """Return the options before a verb."""
+    taken = 0
+    while taken < len(arguments) and arguments[taken].partition("=")[0] in ("--json", "--socket"):
+        taken += 2 if arguments[taken] == "--socket" else 1
+    return arguments[:taken]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.cli import exits
 from bot.cli.operator import ask
-from bot.cli.parser import Parser, verb
+from bot.cli.parser import Parser, leading, verb
 from bot.cli.terminal import left, put_json, shown, table
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ _NONE = "nothing stands: no command is allowed for a time, and none denied alway
 
 def permissions_command(arguments: list[str]) -> int:
     """List what stands, or revoke one."""
-    if all(word.startswith("-") for word in arguments):
+    if all(word.startswith("-") for word in arguments[len(leading(arguments)) :]):
         return _list(arguments)
     which, rest = verb("permissions", arguments, ("list", "revoke"))
     return {"list": _list, "revoke": _revoke}[which](rest)

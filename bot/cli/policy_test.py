@@ -32,7 +32,11 @@ def policy_command(arguments: list[str]) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser("policy test", "Judge cases written as YAML, without a daemon; nothing is asked or run.")
+    parser = Parser(
+        "policy test",
+        "Judge cases written as YAML, without a daemon; nothing is asked or run.",
+        client=False,
+    )
     parser.add_argument(
         "files", nargs="*", type=Path, metavar="FILE", help="cases; a directory: all *.cases.yaml in it"
     )

@@ -8,7 +8,7 @@ import sys
 from bot.cli import exits
 from bot.cli.follow import Follower
 from bot.cli.parser import Parser, split_command
-from bot.client import Client, Unreachable, agent_token, socket_path
+from bot.client import Unreachable, for_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _ask(options: Namespace, method: str, params: dict[str, Any]) -> int:
     given = {name: value for name, value in params.items() if value is not None}
     follower = Follower(as_json=options.json, waits=getattr(options, "wait", True))
     try:
-        with Client(socket_path(), agent_token(options.agent)) as client:
+        with for_agent(options.agent) as client:
             outcome = client.call(method, given, follower.notified)
     except KeyboardInterrupt:
         follower.left_behind()

@@ -21,7 +21,9 @@ def up_command(arguments: list[str]) -> int:
 
 
 def _parser() -> Parser:
-    parser = Parser("up", "Run the daemon in the foreground; SIGTERM or Ctrl-C stops it in order.")
+    parser = Parser(
+        "up", "Run the daemon in the foreground; SIGTERM or Ctrl-C stops it in order.", client=False
+    )
     parser.add_argument(
         "--config",
         action="append",

@@ -44,7 +44,13 @@ def warnings_of(config: Config) -> tuple[str, ...]:
     people = (*about_people, *elevation_doubts(config))
     listed = (*_idle_skill_bins(config), *search_path_doubts(config), *_faulty_globs(config))
     listed = (*listed, *_host_doubts(config))
-    return (*texts, *policy, *listed, *people)
+    return (*texts, *policy, *listed, *people, *_idle_group(config))
+
+
+def _idle_group(config: Config) -> Iterator[str]:
+    socket = config.daemon.socket
+    if socket.group and not socket.shared_with:
+        yield f"daemon.socket.group: {socket.group!r} is shut out by daemon.socket.mode: leave the mode out"
 
 
 def _host_doubts(config: Config) -> Iterator[str]:

@@ -29,6 +29,7 @@ from core.config.choices import (
     Unanalysable,
     UnconfinedHost,
 )
+from core.config.daemon import DaemonSettings, SocketSettings
 from core.config.exec import AllowlistRule, ExecOverrides, ExecSettings, SafeBinProfile, SkillSettings
 from core.config.people import (
     ApprovalSettings,
@@ -81,6 +82,7 @@ __all__ = [
     "ChannelSettings",
     "ChatTarget",
     "Config",
+    "DaemonSettings",
     "DiscordSettings",
     "DockerSettings",
     "ElevatedOverrides",
@@ -114,6 +116,7 @@ __all__ = [
     "Section",
     "SkillSettings",
     "SlackSettings",
+    "SocketSettings",
     "SubagentSettings",
     "SubagentTools",
     "TelegramSettings",
@@ -151,6 +154,7 @@ class Config(Section):
     sandboxing: SandboxSettings = SandboxSettings()
     channels: ChannelSettings = ChannelSettings()
     operator: OperatorSettings = OperatorSettings()
+    daemon: DaemonSettings = DaemonSettings()
     log: LogSettings = LogSettings()
 
     def agent(self, agent_id: str) -> AgentSettings:

@@ -32,7 +32,7 @@ class _Silence:
 
 
 def measure() -> list[Figure]:
-    """Measure the bare program, the bare namespace, and the runner; the last two as differences to the pair."""
+    """Measure the bare program, the bare namespace, and the runner, and the difference of the last two."""
     with directory() as place:
         account = host_account("nobody")
         order = _order(place, account)
