@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from adapters.runners.host_trial import why_not_held
+from bot.agent_socket import place_of
 from core.config import Config
 from core.errors import ConfigError, RunError
 from core.judge import Site
@@ -20,6 +21,7 @@ from core.sandbox.plan import host_plan
 from core.sandbox.workspace import default_root
 
 _PACKAGES = Path(__file__).parent.parent
+_SYSTEM = frozenset(("/", "/usr"))  # of root alone, and too much to be closed to others
 
 
 def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
@@ -44,6 +46,7 @@ def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
         account=config.sandboxing.user if is_root else None,
         host_account=config.exec.host_user if is_root else None,
         program=program_files(),
+        shown=_agent_sockets(config),
     )
     return replace(found, unheld=_tried(plan_of_host(config, found)))
 
@@ -66,7 +69,14 @@ def program_files() -> tuple[str, ...]:
         *filter(None, given),
     )
     real = {os.path.realpath(path) for path in found if Path(path).exists()}
-    return tuple(sorted(path for path in real if not any(_is_above(other, path) for other in real)))
+    own = [path for path in real if path not in _SYSTEM and not path.startswith("/usr/lib/")]
+    return tuple(sorted(path for path in own if not any(_is_above(other, path) for other in own)))
+
+
+def _agent_sockets(config: Config) -> tuple[str, ...]:
+    """Give the directory of the agents' own socket, which a run may connect to and not change."""
+    place = place_of(config.daemon.socket, os.environ)
+    return () if place is None else (str(place.directory),)
 
 
 def _is_above(directory: str, path: str) -> bool:
@@ -79,6 +89,7 @@ def plan_of_host(config: Config, found: Site, unheld: str | None = None) -> Sand
         config.exec,
         own=(found.state_dir, *found.protected),
         program=found.program,
+        shown=found.shown,
         workspace="/",
         account=found.host_account,
         unheld=unheld,

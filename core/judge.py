@@ -80,8 +80,8 @@ REVOKED = Decision(
 class Site:
     """What is true of this machine: absolute paths, and the accounts of runs where the daemon is root.
 
-    `program` are the directories that Sayso is run from. `unheld` says why runs on the host cannot be held
-    from Sayso's own state here; None where they are.
+    `program` are the directories that Sayso is run from, `shown` what every run may see. `unheld` says why
+    runs on the host cannot be held from Sayso's own state here; None where they are.
     """
 
     state_dir: str
@@ -92,6 +92,7 @@ class Site:
     account: str | None = None
     host_account: str | None = None
     program: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
     unheld: str | None = None
 
 
@@ -296,6 +297,7 @@ class Judge:
                 self.config.exec,
                 own=(self.site.state_dir, *self.site.protected),
                 program=self.site.program,
+                shown=self.site.shown,
                 workspace=self._workspace(session),
                 account=self.site.host_account,
                 unheld=unheld,

@@ -2,8 +2,8 @@
 
 A run is held in a mount namespace that has all of the host but Sayso's own state and what starts programs
 for others, wherever its plan does not say why that cannot be; one that is not held has all that its account
-has. Either ends with its process group, and whatever still carries its marker in the environment; a process
-that leaves the group and clears its environment survives.
+has. A held run ends with every process of its namespace. One that is not ends with its process group, and
+whatever still carries its marker in the environment.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import Final
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import Bubblewrap, encoded, find_bubblewrap, mount_options, tell_failure
 from adapters.runners.host_namespace import devices, host_mounts, start_up_marks
-from adapters.runners.leftovers import MARKER
+from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order
 from adapters.runners.process import Launch, Streams, memory_file, supervise
+from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.workspaces import check, prepare
 from core.approvals.binding import reverify
 from core.errors import RunError
@@ -31,6 +32,7 @@ from core.model.plan import RunOrder, RunResult, SandboxPlan
 from core.ports import OutputSink, Resolver
 from core.sandbox.plan import environment
 
+_MARK_BYTES: Final = 4096
 HELD: Final = ("state", "programs", "sockets", "terminals", "privileges")
 # Without setpriv: ask the kernel to kill us when the daemon dies, then become the command.
 _LAUNCHER = """
@@ -121,6 +123,7 @@ def _launch(order: RunOrder, account: Account) -> Iterator[Launch]:
             stdin=order.stdin,
             inherit=(descriptor,),
             contained=True,
+            scoped=scopes_abstract_sockets(),
             marker=order.request_id,
         )
 
@@ -141,6 +144,7 @@ def namespace_options(
     options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--dev-bind", "/", "/"]
     options += ["--dev", "/dev"]
     options += [word for path in devices(account) for word in ("--dev-bind-try", path, path)]
+    options += ["--size", str(_MARK_BYTES), "--tmpfs", mark_of(env.get(MARKER, ""))]
     options += mount_options(host_mounts(plan, account, by_person=by_person))
     options += ["--clearenv"]
     options += [word for name, value in env.items() for word in ("--setenv", name, value)]

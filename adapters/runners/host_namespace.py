@@ -8,6 +8,7 @@ put back: the namespace belongs to a user namespace in which the command has no 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,11 +23,10 @@ from core.sandbox.protected import RUNTIME, RUNTIME_SHOWN, SPOOLS, START_UP
 
 _BOUND: Final = Path("/proc/net/unix")
 _PATH_COLUMN: Final = 7
-# What bwrap puts into a /dev of its own, and what is a terminal or a place of somebody else's.
-_OWN_DEVICES: Final = frozenset(
-    ("null", "zero", "full", "random", "urandom", "tty", "console", "ptmx", "pts", "shm", "mqueue", "fd")
+# Beside what bwrap puts into a /dev of its own; no terminals, and nothing that types into them (uinput).
+_DEVICES: Final = re.compile(
+    r"accel|disk|dri|fuse|hwrng|kfd|kvm|loop\d+|mapper|net|nvidia[\w-]*|rtc\d*|snd|vhost-[\w-]+|video\d+|vsock"
 )
-_TERMINAL: Final = ("tty", "vcs", "pty")
 _CROWDED: Final = frozenset(("/", "/dev/shm", "/tmp", "/var/tmp"))  # noqa: S108 - places that others share
 
 
@@ -43,11 +43,11 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool) -> tupl
         *_shut(account),
         *_unwritable(kept),
         *(() if by_person else _start_up(account)),
-        *_pinned((*reachable, *kept), account),
+        *_pinned((*reachable, *kept, *([] if by_person else _existing_start_up(account))), account),
     ):
         wanted.setdefault(mount.path, mount.effect)
-    opened = _opened(plan.sockets if by_person else ())
-    return (*_ordered(wanted), *opened)
+    shown = [Mount(Effect.SHOW, mount.path) for mount in _opened(plan.readable)]
+    return (*_ordered(wanted), *shown, *_opened(plan.sockets if by_person else ()))
 
 
 def devices(account: Account) -> tuple[str, ...]:
@@ -119,21 +119,18 @@ def _unwritable(paths: Iterable[str]) -> Iterator[Mount]:
     for path in paths:
         real = os.path.realpath(path)
         for name in (real, *other_names(real)):
-            if os.path.lexists(name) and not _is_roots(name):
+            if os.path.lexists(name):
                 yield Mount(Effect.SHOW, name)
 
 
-def _is_roots(path: str) -> bool:
-    """Tell whether only root can change what is at a path, as far as its own mode says."""
-    found = os.stat(path)  # noqa: PTH116 - for every run
-    return found.st_uid == 0 and not found.st_mode & 0o022
-
-
 def _start_up(account: Account) -> Iterator[Mount]:
-    for path in _start_up_names(account):
-        real = os.path.realpath(path)
-        if os.path.exists(real) and account.barrier(real) is None:  # noqa: PTH110 - for every run
-            yield Mount(Effect.SHOW, real)
+    for path in _existing_start_up(account):
+        yield Mount(Effect.SHOW, path)
+
+
+def _existing_start_up(account: Account) -> list[str]:
+    reals = (os.path.realpath(path) for path in _start_up_names(account) if os.path.lexists(path))
+    return [real for real in reals if os.path.exists(real) and account.barrier(real) is None]  # noqa: PTH110 - as above
 
 
 def _start_up_names(account: Account) -> Iterator[str]:
@@ -180,7 +177,6 @@ def _ordered(wanted: dict[str, Effect]) -> list[Mount]:
 
 
 def _is_kept(entry: os.DirEntry[str], account: Account) -> bool:
-    if entry.name in _OWN_DEVICES or entry.name.startswith(_TERMINAL) or entry.is_symlink():
+    if _DEVICES.fullmatch(entry.name) is None or entry.is_symlink():
         return False
-    need = os.R_OK | os.X_OK if entry.is_dir() else os.R_OK
-    return account.may(entry.path, need)
+    return account.may(entry.path, os.R_OK | (os.X_OK if entry.is_dir() else os.W_OK))

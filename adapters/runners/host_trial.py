@@ -12,9 +12,12 @@ from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import encoded, find_bubblewrap
 from adapters.runners.host import namespace_options
 from adapters.runners.process import memory_file
+from adapters.runners.threaded import scopes_abstract_sockets
 from core.errors import RunError
 from core.model.plan import SandboxPlan
 
+_BOUND: Final = Path("/proc/net/unix")
+_PATH_COLUMN: Final = 7
 _PATIENCE_S: Final = 10.0
 _IN_SIGHT: Final = 20  # lines of what a trial says that are worth telling
 # Says what of these paths is still in sight, and whether rights could be gained; nothing where all is held.
@@ -47,7 +50,12 @@ def why_not_held(plan: SandboxPlan) -> str | None:
 
 
 def _doubts(plan: SandboxPlan, account: Account) -> Iterator[str]:
-    """Find names of Sayso's own files that no mount can take away."""
+    """Find what no mount can take away: other names of Sayso's own files, and sockets without a name."""
+    if not scopes_abstract_sockets() and (socket := _abstract_socket()):
+        yield (
+            f"a program listens on the abstract socket {socket}, which only Linux 6.12 or newer (Landlock) "
+            "can keep a run from"
+        )
     for path in plan.masked:
         if account.barrier(os.path.realpath(path)) is not None:
             continue
@@ -57,6 +65,12 @@ def _doubts(plan: SandboxPlan, account: Account) -> Iterator[str]:
         file = Path(path)
         if file.is_file() and file.stat().st_nlink > 1:
             yield f"{path} has {file.stat().st_nlink} names (hard links), which no mount takes away"
+
+
+def _abstract_socket() -> str | None:
+    rows = (line.split(None, _PATH_COLUMN) for line in _BOUND.read_bytes().splitlines()[1:])
+    names = (os.fsdecode(row[_PATH_COLUMN]) for row in rows if len(row) > _PATH_COLUMN)
+    return next((name for name in names if name.startswith("@")), None)
 
 
 def _way(path: str) -> tuple[Path, ...]:

@@ -1,4 +1,4 @@
-"""Finds and kills processes of a run by the marker in their environment."""
+"""Finds and kills processes of a run by the mark of its namespace, or the marker in their environment."""
 
 from __future__ import annotations
 
@@ -7,20 +7,30 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
-MARKER = "SAYSO_RUN"
-_PASSES = 20  # a process may fork while it is looked for; each pass finds what the last one left
+MARKER: Final = "SAYSO_RUN"
+_MARK: Final = "/dev/sayso-run-"
+_PASSES: Final = 20  # a process may fork while it is looked for; each pass finds what the last one left
+_FEW: Final = 10_000  # process ids since a run began, after which they may have begun anew
+_LOADS: Final = Path("/proc/loadavg")
 
 
-def kill_leftovers(request_id: str) -> int:
-    """Kill every process whose environment says it belongs to this run; returns how many were killed.
+def mark_of(request_id: str) -> str:
+    """Name the mount that tells of every process of a held run whose it is; none can leave or remove it."""
+    return f"{_MARK}{request_id}"
 
-    A process that removed the marker from its environment is not found, nor, for a daemon that is not root,
-    one that runs as another user.
+
+def kill_leftovers(request_id: str, since: int | None = None) -> int:
+    """Kill every process of a run; returns how many were killed. Those of a held run cannot hide.
+
+    `since` is the id of a process of the run that was among its first. Of a run that is not held, a process
+    that removed the marker from its environment is not found, nor, for a daemon that is not root, one that
+    runs as another user.
     """
     killed: set[int] = set()
     for _ in range(_PASSES):
-        found = {pid for pid in _marked(request_id) if _kill(pid, request_id)}
+        found = {pid for pid in _marked(request_id, since) if _kill(pid, request_id)}
         if found <= killed:
             break
         killed |= found
@@ -28,21 +38,33 @@ def kill_leftovers(request_id: str) -> int:
 
 
 def marked(request_id: str) -> tuple[int, ...]:
-    """Return the live processes of a run that still carry its marker."""
+    """Return the live processes of a run."""
     return tuple(_marked(request_id))
 
 
-def _marked(request_id: str) -> Iterator[int]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and _carries(int(entry.name), request_id):
-            yield int(entry.name)
+def _marked(request_id: str, since: int | None = None) -> Iterator[int]:
+    first = since if since is not None and 0 <= _newest() - since < _FEW else 0
+    for name in os.listdir("/proc"):  # noqa: PTH208 - looked at after every run
+        if name.isdigit() and int(name) >= first and _carries(int(name), request_id):
+            yield int(name)
+
+
+def _newest() -> int:
+    return int(_LOADS.read_text().split()[-1])
 
 
 def _carries(pid: int, request_id: str) -> bool:
     if pid == os.getpid():
         return False
+    return _is_in(f"/proc/{pid}/mountinfo", f" {mark_of(request_id)} ".encode(), b"") or _is_in(
+        f"/proc/{pid}/environ", f"\0{MARKER}={request_id}\0".encode(), b"\0"
+    )
+
+
+def _is_in(path: str, text: bytes, before: bytes) -> bool:
     try:
-        return f"{MARKER}={request_id}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as above
+            return text in before + file.read()
     except OSError:
         return False
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 from adapters.runners.accounts import Account
 from adapters.runners.leftovers import kill_leftovers
 from adapters.runners.spool import Spool, open_spool
+from adapters.runners.threaded import ThreadedProcess, start
 from core.errors import RunError
 from core.model.plan import RunOrder, RunResult, RunStatus
 from core.ports import OutputSink
@@ -29,7 +31,10 @@ _DRAIN_DEADLINE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it."""
+    """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it.
+
+    `scoped` keeps it from the abstract sockets of others. `marker` is the id by which what it left is found.
+    """
 
     before: tuple[str, ...]
     argv: tuple[str, ...]
@@ -39,6 +44,7 @@ class Launch:
     stdin: bytes | None
     inherit: tuple[int, ...] = ()
     contained: bool = False
+    scoped: bool = False
     marker: str | None = None
 
 
@@ -155,7 +161,7 @@ class _Status:
 @dataclass(slots=True)
 class _Run:
     launch: Launch
-    process: asyncio.subprocess.Process
+    process: ThreadedProcess
     status: _Status
     readers: dict[str, _Reader]
     pipes: contextlib.ExitStack
@@ -169,8 +175,10 @@ class _Run:
         if self.status.child is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.status.child, signal.SIGKILL)
-        if self.launch.marker:
-            kill_leftovers(self.launch.marker)
+        held = self.launch.contained
+        # Those of a held run cannot hide, so that they are looked for only once bwrap is gone.
+        if self.launch.marker and not (held and self.process.returncode is None):
+            kill_leftovers(self.launch.marker, self.process.pid if held else None)
 
     def ending(self, *, timed_out: bool, duration_ms: int) -> Ending:
         code = self.process.returncode
@@ -210,14 +218,13 @@ async def _read(descriptor: int, take: Callable[[bytes], None], ours: contextlib
     return reader
 
 
-async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> asyncio.subprocess.Process:
+async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> ThreadedProcess:
     status = ("--json-status-fd", str(ends["status"]), "--") if launch.contained else ()
     try:
-        return await asyncio.create_subprocess_exec(
-            *launch.before,
-            *status,
-            *launch.argv,
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else stdin,
+        return await start(
+            (*launch.before, *status, *launch.argv),
+            scoped=launch.scoped,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=ends["stdout"],
             stderr=ends["stderr"],
             cwd=launch.cwd,
@@ -227,8 +234,9 @@ async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> 
             umask=0o022,
             **launch.account.identity,
         )
-    except OSError as error:
-        raise RunError(f"{launch.argv[0]} could not be started in {launch.cwd}: {error.strerror}") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RunError(f"{launch.argv[0]} could not be started in {launch.cwd}: {why}") from error
 
 
 async def _to_its_end(work: Coroutine[Any, Any, T], name: str) -> tuple[T, asyncio.CancelledError | None]:

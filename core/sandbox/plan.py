@@ -59,6 +59,7 @@ def host_plan(
     *,
     own: Sequence[str],
     program: Sequence[str],
+    shown: Sequence[str] = (),
     workspace: str,
     account: str | None,
     unheld: str | None,
@@ -66,13 +67,14 @@ def host_plan(
 ) -> SandboxPlan:
     """Lay out a run on the host: all is there but what is Sayso's `own`, and its `program` cannot be changed.
 
+    `shown` can be read, wherever it lies.
     `unheld` says why none of this can be had, so that the run has all that its account has.
     """
     return SandboxPlan(
         backend="host",
         workspace=workspace,
         writable=("/",),
-        readable=(),
+        readable=() if unheld else tuple(sorted(_paths(shown))),
         masked=() if unheld else tuple(sorted(_paths(own))),
         read_only=() if unheld else tuple(sorted(_paths(program))),
         sockets=() if unheld else tuple(sorted(_paths(exec_settings.host_sockets))),
