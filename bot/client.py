@@ -20,7 +20,9 @@ LINE_LIMIT = 1024 * 1024
 ANSWER_TIMEOUT_S = 15.0
 
 INVALID_PARAMS = -32602
+NOT_PERMITTED = -32002
 LINE_TOO_LONG = -32005
+PASSPHRASE_NEEDED = -32008
 
 
 class ClientError(Exception):
@@ -98,6 +100,7 @@ class Client:
         self._hello = {"token": token, "role": role}
         self._sock: socket.socket | None = None
         self._last_id = 0
+        self.greeting: dict[str, Any] = {}
 
     def __enter__(self) -> Client:  # noqa: PYI034 - typing costs a start 3 ms
         self.connect()
@@ -118,7 +121,7 @@ class Client:
         self._sock = sock
         self._lines = sock.makefile("rb")
         try:
-            self.call("hello", self._hello)
+            self.greeting = self.call("hello", self._hello)
         except ClientError:
             self.close()
             raise

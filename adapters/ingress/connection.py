@@ -24,12 +24,13 @@ from adapters.ingress.jsonrpc import (
     is_large,
     line_too_long,
 )
-from adapters.ingress.operator_methods import OPERATOR_METHODS, OperatorCall
+from adapters.ingress.operator_methods import OPERATOR_METHODS, WITHOUT_PASSPHRASE, OperatorCall
 from adapters.ingress.params import Hello, read
 from core.credentials import digest
 from core.desks import AgentDesk, Gatekeeper, OperatorDesks
-from core.errors import NotPermitted, RequestError, SaysoError, UnknownRequest
+from core.errors import NotPermitted, PassphraseNeeded, RequestError, SaysoError, UnknownRequest
 from core.model.principal import PeerCredentials, Reviewer
+from core.model.terminal import Seat, Terminal
 
 log = logging.getLogger(__name__)
 
@@ -69,11 +70,13 @@ class Connection:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         peer: PeerCredentials,
+        terminal: Terminal | None = None,
     ) -> None:
         self._service = service
         self._reader = reader
         self._writer = writer
         self._peer = peer
+        self._seat = Seat(terminal)
         self._lines = LineReader()
         self._answer: Answer | None = None
         self._most_values = VALUES_LIMIT
@@ -151,7 +154,7 @@ class Connection:
 
     async def _admit(self, hello: Hello) -> tuple[Answer, dict[str, Any]]:
         if hello.role == "operator":
-            return self._admit_operator(hello.token), {}
+            return self._admit_operator(hello.token), self._service.operator.passphrase.standing(self._seat)
         agent = self.agent = await self._agent_of(hello.token)
         credential = digest(hello.token)
 
@@ -189,7 +192,10 @@ class Connection:
         method = OPERATOR_METHODS.get(call.method)
         if method is None:
             raise _no_such_method(call, AGENT_METHODS, "agents only")
-        return await method(OperatorCall(self._service.operator, reviewer, self._subscribe), call.params)
+        if call.method not in WITHOUT_PASSPHRASE:
+            self._service.operator.passphrase.require(self._seat)
+        context = OperatorCall(self._service.operator, reviewer, self._subscribe, self._seat)
+        return await method(context, call.params)
 
     async def _reply(self, call: Call, answer: Answer) -> None:
         try:
@@ -212,8 +218,13 @@ class Connection:
     async def _pump(self) -> None:
         try:
             async for event in self._service.operator.console.subscribe():
+                self._service.operator.passphrase.require(self._seat)
                 self._notify(event["method"], event["params"])
             log.warning("pid %d fell behind in its events; disconnected", self._peer.pid)
+        except NotPermitted as error:
+            self.say_goodbye(str(error))
+            self._writer.close()
+            return
         except Exception:  # whoever subscribed must learn that it missed something
             log.exception("the events of pid %d broke off; disconnected", self._peer.pid)
         self._writer.transport.abort()
@@ -264,6 +275,8 @@ def _told(error: SaysoError) -> RpcError:
         return RpcError(Code.UNKNOWN_REQUEST, str(error), field=error.field or "id")
     if isinstance(error, RequestError):
         return RpcError(Code.INVALID_PARAMS, str(error), field=error.field)
+    if isinstance(error, PassphraseNeeded):
+        return RpcError(Code.PASSPHRASE_NEEDED, str(error))
     if isinstance(error, NotPermitted):
         return RpcError(Code.NOT_PERMITTED, str(error))
     return RpcError(Code.FAILED, str(error))

@@ -11,6 +11,7 @@ import struct
 from pathlib import Path
 
 from adapters.ingress.connection import Connection, Service
+from adapters.ingress.terminals import terminal_of
 from core.desks import AgentDesk, Gatekeeper, OperatorDesks
 from core.errors import StartError
 from core.model.principal import PeerCredentials
@@ -64,8 +65,11 @@ class UnixSocketIngress:
                 task.cancel()
 
     def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        peer = _peer_of(writer.get_extra_info("socket"))
-        connection = Connection(self._service, reader, writer, peer)
+        sock = writer.get_extra_info("socket")
+        peer = _peer_of(sock)
+        # At once: where the kernel cannot pin the peer's pid, another process may soon have it.
+        terminal = terminal_of(sock, peer) if self._service.operator.passphrase.asks else None
+        connection = Connection(self._service, reader, writer, peer, terminal)
         task = asyncio.create_task(connection.serve(), name=f"socket pid {peer.pid}")
         self._connections[task] = connection
         task.add_done_callback(self._connections.pop)

@@ -6,9 +6,10 @@ import time
 from typing import Any
 
 from bot.cli import exits
+from bot.cli.operator import connected
 from bot.cli.parser import Parser, verb
 from bot.cli.terminal import coloured, left, note, put_json, shown, span
-from bot.client import Client, operator_token, socket_path
+from bot.client import Client
 
 Json = dict[str, Any]
 
@@ -22,7 +23,7 @@ def channels_command(arguments: list[str]) -> int:
     parser.add_argument("channel", nargs="?", metavar="CHANNEL", help="only this one (default: every chat)")
     parser.json_flag()
     options = parser.parse_args(rest)
-    with Client(socket_path(), operator_token(), "operator") as client:
+    with connected() as client:
         asked = client.call("channels.test", {"channel": options.channel} if options.channel else {})
         note(f"test question {asked['id'][:8]}: press a button there, {left(asked['deadline'])}", "yellow")
         ended = _follow(client, asked["id"])

@@ -8,10 +8,10 @@ import time
 from contextlib import suppress
 
 from bot.cli import exits
-from bot.cli.operator import ask
+from bot.cli.operator import ask, connected
 from bot.cli.parser import Parser
 from bot.cli.terminal import coloured, left, note, put_json, shown
-from bot.client import Client, ClientError, Refused, operator_token, socket_path
+from bot.client import Client, ClientError, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def pair_command(arguments: list[str]) -> int:
             "pair: it asks whether the person who sent the code is the right one, so run it in a terminal",
             "pair",
         )
-    with Client(socket_path(), operator_token(), "operator") as client:
+    with connected() as client:
         asked = {"channel": options.channel, **({"route": options.route} if options.route else {})}
         made: Json = client.call("pairing.invite", asked)
         try:
