@@ -47,6 +47,7 @@ class PassphraseFile:
                 "operator.local is passphrase, and none is set; "
                 "run: sayso operator passphrase, then start again"
             )
+        self.matches(kept, "")  # what looks like a hash and is none shows here, not at the first guess
         return kept
 
     def matches(self, kept: str, passphrase: str) -> bool:

@@ -143,8 +143,7 @@ async def assemble(
         store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
     )
     passphrase = _passphrase(live, store, clock, home)
-    passphrase.on_security.append(people.herald.hear)
-    console.on_locked.append(passphrase.forget_all)
+    _alarm_and_lock(passphrase, people, console)
     for part in (registrar, live, console, passphrase):
         stack.push_async_callback(part.close)
     switches = _switches(live, console, people.pairing, levels.directives)
@@ -249,6 +248,11 @@ def _passphrase(live: Live, store: Store, clock: Clock, home: Home) -> Passphras
     file = PassphraseFile(home.passphrase)
     kept = file.required() if live.config().operator.local == "passphrase" else None
     return PassphraseGuard(file, store, clock, lambda: live.config().operator, kept)
+
+
+def _alarm_and_lock(passphrase: PassphraseGuard, people: People, console: OperatorConsole) -> None:
+    passphrase.on_security.append(people.herald.hear)
+    console.on_locked.append(passphrase.forget_all)
 
 
 def _runners(home: Home, site: Site) -> dict[Placement, Runner]:
