@@ -102,8 +102,8 @@ def _one_user(config: Config) -> Check:
     )
     if config.operator.local == "passphrase":
         detail = (
-            "an agent that runs as this user can read and change Sayso's files; the operator's token is worth "
-            "nothing to it without the passphrase, and only what it asks Sayso to run is confined"
+            "an agent that runs as this user can read and change Sayso's files; without the passphrase the "
+            "operator's token is worth nothing to it, and only what it asks Sayso to run is confined"
         )
     return Check("users", Status.WARN, detail, "run the daemon as a user of its own, apart from the agents")
 

@@ -56,7 +56,7 @@ class ShellOnATerminal:
     def type(self, line):
         os.write(self._fd, f"{line}\n".encode())
 
-    def see(self, text, start, seconds=20.0):
+    def see(self, text, start, seconds=45.0):
         """Wait until a text stands on the screen behind `start`; returns all that is there by then."""
         end = time.monotonic() + seconds
         with self._news:

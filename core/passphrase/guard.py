@@ -163,7 +163,7 @@ class PassphraseGuard:
             )
         if kept is None or not await asyncio.to_thread(self._vault.matches, kept, passphrase):
             await self._wrong(seat, self._guesses.count(reviewer.id), reviewer)
-            wait = math.ceil(self._guesses.wait_s(reviewer.id))
+            wait = max(1, math.ceil(self._guesses.wait_s(reviewer.id)))
             raise NotPermitted(f"this is not the operator's passphrase; the next try counts in {wait} s")
         self._guesses.forget(reviewer.id)
 
