@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import cache
 
 import pytest
+from argon2 import PasswordHasher
 
+from bot.home import write_secret
 from bot.passphrase import PassphraseFile
 from core.config import OperatorSettings
 from core.errors import NotPermitted, PassphraseNeeded, RequestError, StartError, StoreError
@@ -22,6 +25,12 @@ HERE = Terminal(1000, 34816, 4242, 99_000, "pts/0")
 MINUTE = 60_000
 
 
+@cache
+def kept_hash():
+    """The hash of the passphrase, which is slow to make, made once."""
+    return PasswordHasher().hash(PASSPHRASE)
+
+
 class Desk:
     """A guard over a real file and a real record, whose settings a test may change."""
 
@@ -29,9 +38,8 @@ class Desk:
         self.settings = OperatorSettings(local="passphrase")
         self.file = PassphraseFile(root / "operator.passphrase")
         self.record, self.clock, self.alarms = record, clock, []
-        self.guard = PassphraseGuard(
-            self.file, record, clock, lambda: self.settings, self.file.keep(PASSPHRASE)
-        )
+        write_secret(root / "operator.passphrase", kept_hash())
+        self.guard = PassphraseGuard(self.file, record, clock, lambda: self.settings, kept_hash())
         self.guard.on_security.append(self.alarms.append)
 
     def set(self, **fields):
