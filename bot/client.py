@@ -26,7 +26,9 @@ SERVICE_SOCKET = "/run/sayso/agent.sock"
 _DENIED = os.strerror(errno.EACCES)
 
 INVALID_PARAMS = -32602
+NOT_PERMITTED = -32002
 LINE_TOO_LONG = -32005
+PASSPHRASE_NEEDED = -32008
 
 
 class ClientError(Exception):
@@ -114,12 +116,6 @@ def for_agent(agent: str) -> Client:
     return Client(sockets, agent_token(agent, sockets))
 
 
-def for_operator() -> Client:
-    """Make a connection for the operator, as above; sockets that take agents alone are left out."""
-    sockets = sockets_for("operator")
-    return Client(sockets, operator_token(sockets), "operator")
-
-
 def agent_token(agent: str, sockets: Sequence[str] = ()) -> str:
     """Return the token of an agent, from SAYSO_TOKEN or the home; raises NoToken."""
     if "/" in agent or agent in ("", ".", ".."):
@@ -168,6 +164,7 @@ class Client:
         self._hello = {"token": token, "role": role}
         self._sock: socket.socket | None = None
         self._last_id = 0
+        self.greeting: dict[str, Any] = {}
 
     def __enter__(self) -> Client:  # noqa: PYI034 - typing costs a start 3 ms
         self.connect()
@@ -182,7 +179,7 @@ class Client:
         self._sock = sock
         self._lines = sock.makefile("rb")
         try:
-            self.call("hello", self._hello)
+            self.greeting = self.call("hello", self._hello)
         except ClientError:
             self.close()
             raise

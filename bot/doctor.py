@@ -36,7 +36,7 @@ async def examine(loaded: LoadedConfig, home: Path, socket: Path | None = None) 
         _python(),
         _state_directory(home),
         *_configuration(loaded),
-        _one_user(),
+        _one_user(loaded.config),
         *_root(loaded),
         await operators(socket),
         await agents(loaded.config.daemon.socket, socket, home),
@@ -116,13 +116,18 @@ def _configuration(loaded: LoadedConfig) -> Iterator[Check]:
             yield Check("configuration", Status.OK, f"{path}, mode {mode:04o}")
 
 
-def _one_user() -> Check:
+def _one_user(config: Config) -> Check:
     if os.geteuid() == 0:
         return Check("users", Status.OK, "agents that run as another user cannot read the state of root")
     detail = (
         "an agent that runs as this user can read Sayso's files and use the operator's token; "
         "only what it asks Sayso to run is confined"
     )
+    if config.operator.local == "passphrase":
+        detail = (
+            "an agent that runs as this user can read and change Sayso's files; without the passphrase the "
+            "operator's token is worth nothing to it, and only what it asks Sayso to run is confined"
+        )
     return Check("users", Status.WARN, detail, "run the daemon as a user of its own, apart from the agents")
 
 

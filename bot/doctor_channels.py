@@ -28,6 +28,9 @@ async def channels(socket: Path) -> list[Check]:
         why = str(error) or "no answer in time"
         detail = f"the daemon does not tell how they are: {why}"
         return [Check("channels", Status.WARN, detail, "sayso status shows more")]
+    if "passphrase" in status and "health" not in status:
+        detail = "the daemon tells how they are once it has the operator's passphrase"
+        return [Check("channels", Status.WARN, detail, "sayso operator unlock, then sayso doctor again")]
     return [*judged(status.get("health", ())), *undecided(status.get("undecided", ()))]
 
 

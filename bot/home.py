@@ -15,6 +15,10 @@ from core.credentials import new_token
 from core.errors import StartError
 
 
+class AnotherDaemon(StartError):  # noqa: N818 - reads as what it is
+    """A daemon runs on this state directory."""
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """`$SAYSO_HOME` and what lies in it."""
@@ -40,6 +44,11 @@ class Home:
     def operator_token(self) -> Path:
         """The operator's token, readable by the daemon's user alone."""
         return self.path / "operator.token"
+
+    @property
+    def passphrase(self) -> Path:
+        """The operator's passphrase, as a hash."""
+        return self.path / "operator.passphrase"
 
     def agent_token(self, agent: str) -> Path:
         """Return where an agent's token may lie for local clients of the same user."""
@@ -78,7 +87,7 @@ def held(home: Home) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             pid = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
-            raise StartError(
+            raise AnotherDaemon(
                 f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME elsewhere"
             ) from None
         try:

@@ -29,6 +29,7 @@ from bot.config import LoadedConfig
 from bot.health import ChannelHealth
 from bot.home import Home, operator_token, write_secret
 from bot.live import Live
+from bot.passphrase import PassphraseFile
 from bot.reload import Reloaded
 from bot.routing import Routing
 from bot.site import look_anew, survey
@@ -62,6 +63,7 @@ from core.judge import Judge, Site
 from core.model.command import Placement
 from core.model.principal import Reviewer
 from core.model.request import AuditEvent
+from core.passphrase.guard import PassphraseGuard
 from core.ports import Channel, Clock, NameResolver, Runner, Store
 from core.registrar import Registrar
 from core.runs import Runs
@@ -144,7 +146,9 @@ async def assemble(
     console = OperatorConsole(
         store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
     )
-    for part in (registrar, live, console):
+    passphrase = _passphrase(live, store, clock, home)
+    _alarm_and_lock(passphrase, people, console)
+    for part in (registrar, live, console, passphrase):
         stack.push_async_callback(part.close)
     switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
@@ -158,7 +162,7 @@ async def assemble(
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
     entries = AllowlistEntries(store, clock, Surroundings(config, live.where, str(socket), loaded.secrets))
     sessions = (levels.console, SessionModesConsole(store, clock))
-    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, *sessions)
+    desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, *sessions, passphrase)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     agents = await _open_sockets(stack, ingress, console, loaded, home)
     sockets["agentSocket"] = str(agents) if agents else None
@@ -238,13 +242,22 @@ async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: 
 
 async def _credentials(loaded: LoadedConfig, store: Store, clock: Clock, home: Home) -> Credentials:
     local = loaded.config.operator.local
-    if local == "passphrase":
-        raise StartError("operator.local: passphrase is not available in this version; use token or off")
-    credentials = Credentials(store, clock, operator_token(home) if local == "token" else None)
+    credentials = Credentials(store, clock, operator_token(home) if local != "off" else None)
     await credentials.load()
     if not await store.agents():
         await credentials.mint("main", "daemon", partial(write_secret, home.agent_token("main")))
     return credentials
+
+
+def _passphrase(live: Live, store: Store, clock: Clock, home: Home) -> PassphraseGuard:
+    file = PassphraseFile(home.passphrase)
+    kept = file.required() if live.config().operator.local == "passphrase" else None
+    return PassphraseGuard(file, store, clock, lambda: live.config().operator, kept)
+
+
+def _alarm_and_lock(passphrase: PassphraseGuard, people: People, console: OperatorConsole) -> None:
+    passphrase.on_security.append(people.herald.hear)
+    console.on_locked.append(passphrase.forget_all)
 
 
 def _runners(home: Home, site: Site) -> dict[Placement, Runner]:

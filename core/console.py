@@ -77,6 +77,7 @@ class OperatorConsole:
         self._elevations = elevations
         self._acts = Acts("act of the operator")
         self.on_revoked: list[Callable[[str], None]] = []
+        self.on_locked: list[Callable[[], object]] = []
 
     async def close(self) -> None:
         """Wait for what is under way."""
@@ -225,6 +226,8 @@ class OperatorConsole:
             await self._store.set_locked(locked=True, event=event)
         finally:  # a lock that could not be kept ends what runs all the same
             self._elevations.forget_all()
+            for forget in self.on_locked:
+                forget()
             called_off = await self._stop(f"locked by {reviewer}")
         text = f"Locked: every request is denied; {called_off} open questions were withdrawn."
         return {"locked": True, "text": text}

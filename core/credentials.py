@@ -7,7 +7,7 @@ import hmac
 import secrets
 from collections.abc import Callable
 
-from core.errors import RequestError
+from core.errors import NotPermitted, RequestError
 from core.model.request import AgentRecord, AuditEvent
 from core.model.session import is_agent_id
 from core.ports import Clock
@@ -49,8 +49,13 @@ class Credentials:
         return self._agents.get(digest(token))
 
     def operator(self, token: str) -> bool:
-        """Tell whether this is the operator's token."""
-        return self._operator is not None and hmac.compare_digest(digest(token), self._operator)
+        """Tell whether this is the operator's token; raises NotPermitted where none counts."""
+        if self._operator is None:
+            raise NotPermitted(
+                "operator.local is off: nobody is the operator on this socket; "
+                "decide on the page or in a chat"
+            )
+        return hmac.compare_digest(digest(token), self._operator)
 
     def alive(self, agent: str) -> bool:
         """Tell whether this agent has a live token."""

@@ -13,6 +13,7 @@ from core.model.outcome import Outcome
 from core.model.principal import Claims, PeerCredentials, Reviewer
 from core.model.request import Review
 from core.model.session import SessionKey
+from core.model.terminal import Seat
 from core.ports import RunObserver
 
 
@@ -291,6 +292,44 @@ class SessionModesDesk(Protocol):
         ...
 
 
+class PassphraseDesk(Protocol):
+    """What the operator must prove beside the token; `core.passphrase.guard` answers."""
+
+    @property
+    def asks(self) -> bool:
+        """Tell whether a passphrase is needed at all."""
+        ...
+
+    def standing(self, seat: Seat) -> dict[str, Any]:
+        """Tell a seat what it still needs; returns {passphrase, rememberedUntil}, or nothing.
+
+        `passphrase` is needed, remembered, once (for this connection), or no-terminal.
+        """
+        ...
+
+    def admits(self, seat: Seat) -> bool:
+        """Tell whether this seat is the operator's now."""
+        ...
+
+    def require(self, seat: Seat) -> None:
+        """Raise PassphraseNeeded, or NotPermitted where no passphrase would help, for a seat that is not."""
+        ...
+
+    async def unlock(self, seat: Seat, passphrase: str, reviewer: Reviewer) -> dict[str, Any]:
+        """Take the passphrase; returns what `standing` does. NotPermitted says how long a guess must wait."""
+        ...
+
+    async def change(
+        self, seat: Seat, old: str | None, passphrase: str, reviewer: Reviewer
+    ) -> dict[str, Any]:
+        """Set the passphrase, given the one before where one is set; returns {text}."""
+        ...
+
+    async def forget(self, reviewer: Reviewer) -> dict[str, Any]:
+        """Forget every terminal at once; returns {forgotten, text}."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class OperatorDesks:
     """All that the operator may use."""
@@ -302,6 +341,7 @@ class OperatorDesks:
     allowlist: AllowlistDesk
     sessions: SessionDesk
     session_modes: SessionModesDesk
+    passphrase: PassphraseDesk
 
 
 class Gatekeeper(Protocol):
@@ -312,5 +352,5 @@ class Gatekeeper(Protocol):
         ...
 
     def operator(self, token: str) -> bool:
-        """Tell whether this is the operator's token."""
+        """Tell whether this is the operator's token; raises NotPermitted where none counts."""
         ...

@@ -33,6 +33,10 @@ class NotPermitted(SaysoError):  # noqa: N818 - as above: the caller may not do 
     """The caller's credential does not carry this right."""
 
 
+class PassphraseNeeded(NotPermitted):
+    """The operator's passphrase was not given where this comes from, or its time is over."""
+
+
 class RunError(SaysoError):
     """The run itself could not start: no sandbox, no such program, no workspace."""
 

@@ -24,12 +24,13 @@ from adapters.ingress.jsonrpc import (
     is_large,
     line_too_long,
 )
-from adapters.ingress.operator_methods import OPERATOR_METHODS, OperatorCall
+from adapters.ingress.operator_methods import OPERATOR_METHODS, WITHOUT_PASSPHRASE, OperatorCall
 from adapters.ingress.params import Hello, read
 from core.credentials import digest
-from core.desks import AgentDesk, Console, Gatekeeper, OperatorDesks
-from core.errors import NotPermitted, RequestError, SaysoError, UnknownRequest
+from core.desks import AgentDesk, Gatekeeper, OperatorDesks
+from core.errors import NotPermitted, PassphraseNeeded, RequestError, SaysoError, UnknownRequest
 from core.model.principal import PeerCredentials, Reviewer
+from core.model.terminal import Seat, Terminal
 
 log = logging.getLogger(__name__)
 
@@ -73,11 +74,13 @@ class Connection:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         peer: PeerCredentials,
+        terminal: Terminal | None = None,
     ) -> None:
         self._service = service
         self._reader = reader
         self._writer = writer
         self._peer = peer
+        self._seat = Seat(terminal)
         self._lines = LineReader()
         self._answer: Answer | None = None
         self._most_values = VALUES_LIMIT
@@ -155,7 +158,7 @@ class Connection:
 
     async def _admit(self, hello: Hello) -> tuple[Answer, dict[str, Any]]:
         if hello.role == "operator":
-            return self._admit_operator(hello.token), {}
+            return self._admit_operator(hello.token)
         agent = self.agent = await self._agent_of(hello.token)
         credential = digest(hello.token)
 
@@ -165,17 +168,16 @@ class Connection:
 
         return answer, {"agent": agent}
 
-    def _admit_operator(self, token: str) -> Answer:
+    def _admit_operator(self, token: str) -> tuple[Answer, dict[str, Any]]:
         desks = self._service.operator
-        if (
-            desks is None
-        ):  # before the token is looked at: here it is worth nothing, and nothing tells it is right
+        # Before the token is looked at: here it is worth nothing, and nothing tells it is right.
+        if desks is None:
             raise RpcError(Code.NOT_PERMITTED, _AGENTS_ALONE, field="role")
         if not self._service.gatekeeper.operator(token):
             raise RpcError(Code.UNAUTHENTICATED, "this is not the operator's token", field="token")
         self._most_values = OPERATOR_VALUES_LIMIT
         reviewer = Reviewer("cli", str(self._peer.uid), _login_name(self._peer.uid))
-        return partial(self._answer_operator, desks, reviewer)
+        return partial(self._answer_operator, desks, reviewer), desks.passphrase.standing(self._seat)
 
     async def _agent_of(self, token: str) -> str:
         agent = await self._service.gatekeeper.agent(token)
@@ -198,8 +200,10 @@ class Connection:
         method = OPERATOR_METHODS.get(call.method)
         if method is None:
             raise _no_such_method(call, AGENT_METHODS, "agents only")
-        subscribe = partial(self._subscribe, desks.console)
-        return await method(OperatorCall(desks, reviewer, subscribe), call.params)
+        if call.method not in WITHOUT_PASSPHRASE:
+            desks.passphrase.require(self._seat)
+        context = OperatorCall(desks, reviewer, partial(self._subscribe, desks), self._seat)
+        return await method(context, call.params)
 
     async def _reply(self, call: Call, answer: Answer) -> None:
         try:
@@ -213,17 +217,22 @@ class Connection:
     def _refuse(self, call: Call, error: RpcError | SaysoError) -> None:
         self._send(encode_error(error if isinstance(error, RpcError) else _told(error), call.id))
 
-    async def _subscribe(self, console: Console) -> None:
+    async def _subscribe(self, desks: OperatorDesks) -> None:
         if self._events is not None and not self._events.done():
             raise RpcError(Code.INVALID_REQUEST, "this connection is subscribed already")
-        self._events = self._own(self._pump(console), "events")
+        self._events = self._own(self._pump(desks), "events")
         await asyncio.sleep(0)  # the subscription stands before it is confirmed
 
-    async def _pump(self, console: Console) -> None:
+    async def _pump(self, desks: OperatorDesks) -> None:
         try:
-            async for event in console.subscribe():
+            async for event in desks.console.subscribe():
+                desks.passphrase.require(self._seat)
                 self._notify(event["method"], event["params"])
             log.warning("pid %d fell behind in its events; disconnected", self._peer.pid)
+        except NotPermitted as error:
+            self.say_goodbye(str(error))
+            self._writer.close()
+            return
         except Exception:  # whoever subscribed must learn that it missed something
             log.exception("the events of pid %d broke off; disconnected", self._peer.pid)
         self._writer.transport.abort()
@@ -274,6 +283,8 @@ def _told(error: SaysoError) -> RpcError:
         return RpcError(Code.UNKNOWN_REQUEST, str(error), field=error.field or "id")
     if isinstance(error, RequestError):
         return RpcError(Code.INVALID_PARAMS, str(error), field=error.field)
+    if isinstance(error, PassphraseNeeded):
+        return RpcError(Code.PASSPHRASE_NEEDED, str(error))
     if isinstance(error, NotPermitted):
         return RpcError(Code.NOT_PERMITTED, str(error))
     return RpcError(Code.FAILED, str(error))

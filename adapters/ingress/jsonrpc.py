@@ -40,6 +40,7 @@ class Code(IntEnum):
     NOT_AVAILABLE = -32004  # a method that this version names but does not answer
     LINE_TOO_LONG = -32005
     BUSY = -32006
+    PASSPHRASE_NEEDED = -32008  # `operator.unlock` first
     FAILED = -32007  # known, well-formed, and yet it could not be done; nothing of it was done
 
 

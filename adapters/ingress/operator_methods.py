@@ -9,10 +9,14 @@ from typing import Any
 from adapters.ingress import params as p
 from adapters.ingress import session_params as s
 from adapters.ingress.jsonrpc import Code, RpcError
+from adapters.ingress.passphrase_params import SetPassphrase, Unlock
 from core.desks import Console, OperatorDesks
 from core.model.principal import Reviewer
+from core.model.terminal import Seat
 
 Subscribe = Callable[[], Awaitable[None]]
+
+_SIGNS_OF_LIFE = ("version", "uptimeSeconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,7 @@ class OperatorCall:
     desks: OperatorDesks
     reviewer: Reviewer
     subscribe: Subscribe
+    seat: Seat
 
     @property
     def console(self) -> Console:
@@ -102,7 +107,11 @@ async def _web_link(ctx: OperatorCall, params: Params) -> Result:
 
 async def _status(ctx: OperatorCall, params: Params) -> Result:
     p.read(p.NoParams, params)
-    return await ctx.console.status()
+    status = await ctx.console.status()
+    if ctx.desks.passphrase.admits(ctx.seat):
+        return status
+    alive = {name: status[name] for name in _SIGNS_OF_LIFE}
+    return {**alive, **ctx.desks.passphrase.standing(ctx.seat)}
 
 
 async def _test_channels(ctx: OperatorCall, params: Params) -> Result:
@@ -240,6 +249,23 @@ async def _session_end(ctx: OperatorCall, params: Params) -> Result:
     return await ctx.desks.sessions.end(p.read(s.BySession, params).session, ctx.reviewer)
 
 
+async def _unlock(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(Unlock, params)
+    return await ctx.desks.passphrase.unlock(ctx.seat, asked.passphrase.get_secret_value(), ctx.reviewer)
+
+
+async def _forget(ctx: OperatorCall, params: Params) -> Result:
+    p.read(p.NoParams, params)
+    return await ctx.desks.passphrase.forget(ctx.reviewer)
+
+
+async def _set_passphrase(ctx: OperatorCall, params: Params) -> Result:
+    asked = p.read(SetPassphrase, params)
+    old = asked.old.get_secret_value() if asked.old else None
+    new = asked.passphrase.get_secret_value()
+    return await ctx.desks.passphrase.change(ctx.seat, old, new, ctx.reviewer)
+
+
 OperatorMethod = Callable[[OperatorCall, Params], Awaitable[Result]]
 
 OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
@@ -287,4 +313,12 @@ OPERATOR_METHODS: Mapping[str, OperatorMethod] = {
     "session.tighten": _session_tighten,
     "session.clear": _session_clear,
     "session.tightened": _sessions_tightened,
+    "operator.unlock": _unlock,
+    "operator.forget": _forget,
+    "operator.passphrase.set": _set_passphrase,
 }
+
+# Two take the passphrase themselves, one only takes rights away, one tells only that the daemon lives.
+WITHOUT_PASSPHRASE = frozenset(
+    {"operator.unlock", "operator.passphrase.set", "operator.forget", "daemon.status"}
+)

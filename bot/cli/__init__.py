@@ -25,6 +25,7 @@ COMMANDS = {
     "sessions": "sessions",
     "session": "sessions",
     "elevated": "sessions",
+    "operator": "passphrase",
     "cancel": "decide",
     "lock": "decide",
     "unlock": "decide",

@@ -18,7 +18,7 @@ ask      sayso exec -- git status       run a command, if policy or a person say
 decide   sayso pending                  what waits
          sayso approve ID [for 30m]     sayso deny ID [always] --reason T
          sayso permissions              what answers left standing; sayso allowlist list: what runs unasked
-         sayso web link                 a login for the page
+         sayso web link                 a login for the page; sayso operator unlock: the passphrase
 look     sayso history                  sayso show ID
          sayso tools                    sayso explain -- CMD…
          sayso policy test FILE         cases, and what the policy must answer

@@ -27,7 +27,7 @@ _OF_STATUS = {
     "interrupted": FAILED,
     "failed": FAILED,
 }
-_NOT_PERMITTED = (-32001, -32002)
+_NOT_PERMITTED = (-32001, -32002, -32008)
 _NOT_DONE = (-32603, -32006, -32007)
 
 TYPE_CHECKING = False

@@ -25,6 +25,7 @@ _SECURITY = {
     "security.owner-only": "An agent that is not its owner's tried to use a tool for owners",
     "security.own-state": "An agent tried to touch Sayso's own state or configuration",
     "security.wrong-code": "Somebody sent a pairing code that does not count",
+    "security.wrong-passphrase": "Somebody gave a wrong passphrase of the operator's, again and again",
     "security.code-shown": "A pairing code got known to others, so it counts no more",
     "security.elevation-attempts": "Somebody who may not elevate tried to, again and again",
     "security.operator-verb": "An agent tried to call one of Sayso's operator commands",

@@ -13,6 +13,7 @@ from core.model.standing import LONGEST_MS, SHORTEST_MS
 
 SHORTEST_WINDOW_MS = 1_000
 LONGEST_WINDOW_MS = 7 * 86_400_000
+SHORTEST_MEMORY_MS, LONGEST_MEMORY_MS = 1_000, 12 * 3_600_000
 _UNIT_MS = {"h": 3_600_000, "d": 86_400_000}
 
 
@@ -41,6 +42,12 @@ def _milliseconds(value: object) -> object:
 def _offerable(ms: int) -> int:
     if ms and not SHORTEST_MS <= ms <= LONGEST_MS:
         raise ValueError("is out of bounds; a time is from 10s to 30d, or 0 for none")
+    return ms
+
+
+def _rememberable(ms: int) -> int:
+    if ms and not SHORTEST_MEMORY_MS <= ms <= LONGEST_MEMORY_MS:
+        raise ValueError("is out of bounds; a time is from 1s to 12h, or 0 to ask each time")
     return ms
 
 
@@ -252,6 +259,7 @@ class ChannelSettings(Section):
 
 
 class OperatorSettings(Section):
-    """`operator`: what proves the operator on this machine."""
+    """`operator`: what proves the operator on this machine. `remember_for` is in milliseconds."""
 
     local: Literal["token", "passphrase", "off"] = "token"
+    remember_for: Annotated[int, BeforeValidator(_milliseconds), AfterValidator(_rememberable)] = 900_000

@@ -24,7 +24,7 @@ _OWN = "sayso"
 OPERATOR_VERBS: Final = word_list(
     """
     approve deny agent lock unlock web elevated allowlist permissions session sessions reload cancel
-    up config audit service bind pair people
+    up config audit service bind pair people operator
     """
 )
 _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending history show policy")

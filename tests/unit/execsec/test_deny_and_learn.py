@@ -35,6 +35,7 @@ VERBS = [
     "/usr/bin/sayso deny x",
     "sayso --json approve x",
     "sayso lock",
+    "sayso operator forget",
     "sayso allowlist add x",
     "sayso web link",
     "sayso pair telegram",
