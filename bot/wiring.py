@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -137,9 +137,8 @@ async def assemble(
     runners = _runners(home, live.judge().site)
     levels = await _levels(stack, config, store, clock, people)
     kept = levels.elevations
-    gate = Gate(
-        live.judge, people.approvals, ledger, store, runs, runners, clock, live.where, elevations=kept
-    )
+    places = (runs, runners, clock, live.where)
+    gate = Gate(live.judge, people.approvals, ledger, store, *places, elevations=kept)
     sockets: dict[str, str | None] = {"socket": str(socket), "agentSocket": None}
     status = _status(home, clock, people, live, sockets)
     daemon = Daemon(status, page.link if page else None, live.where, _reloading(live))
@@ -155,8 +154,7 @@ async def assemble(
     _furnish(page, people, levels)
     await asyncio.to_thread(parsers.wait)  # from here on, what asks or answers may have files exchanged
     await _recover(store, ledger, people.approvals, clock)
-    for channel in channels:
-        await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
+    await _open_all(stack, channels, desk, ledger, store, people, clock)
     await _watch_over(stack, people, gate, store, clock)
     await stack.enter_async_context(owned(_retention(store, clock, live, home).run(), "retention"))
     stack.push_async_callback(runs.close, "the daemon was stopped while it ran", LONGEST_ENDING_S)
@@ -284,6 +282,19 @@ def _switches(live: Live, console: OperatorConsole, pairing: Pairing, directives
         return f"Sayso {now['version']}: {now['waiting']} waiting, {now['running']} running, {locked}"
 
     return Switches(lock, status, pairing.claim, directives, lambda: trusted_anywhere(live.config()))
+
+
+async def _open_all(
+    stack: AsyncExitStack,
+    channels: Sequence[Channel],
+    desk: Conversation,
+    ledger: Ledger,
+    store: Store,
+    people: People,
+    clock: Clock,
+) -> None:
+    for channel in channels:
+        await _open(stack, channel, Courier(channel, store, desk, clock), desk, ledger, people)
 
 
 async def _open(

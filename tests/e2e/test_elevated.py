@@ -23,14 +23,23 @@ def level(daemon, session=MAIN):
     return rows[session]["elevated"] if session in rows else None
 
 
+def open_place(daemon):
+    """Give a directory that the account of host runs can write to."""
+    place = daemon.root / "open"
+    place.mkdir(exist_ok=True)
+    daemon.root.chmod(0o711)
+    place.chmod(0o777)
+    return str(place)
+
+
 def test_a_level_is_kept_over_kill_9_and_its_runs_are_on_the_host(make_daemon):
     daemon = make_daemon(ELEVATED).start()
     daemon.sayso("elevated", MAIN, *FULL)
-    assert daemon.json("exec", "--", "touch", "first")["placement"] == "host"
+    assert daemon.json("exec", "--cwd", open_place(daemon), "--", "touch", "first")["placement"] == "host"
     daemon.kill()
     daemon.start()
     assert level(daemon) == "full"
-    outcome = daemon.json("exec", "--", "touch", "second")
+    outcome = daemon.json("exec", "--cwd", open_place(daemon), "--", "touch", "second")
     assert (outcome["status"], outcome["placement"]) == ("finished", "host")
     record = daemon.sayso("audit", "tail", "--json").stdout
     ran = [row for row in map(json.loads, record.splitlines()) if row["kind"] == "elevated.ran"]
@@ -116,7 +125,7 @@ async def test_break_glass_is_announced_in_a_chat_as_soon_as_that_is_back(telegr
 def test_a_run_on_the_host_leaves_the_workspace_to_those_in_the_sandbox(make_daemon):
     daemon = make_daemon(ELEVATED).start()
     daemon.sayso("elevated", MAIN, *FULL)
-    assert daemon.json("exec", "--", "touch", "first")["placement"] == "host"
+    assert daemon.json("exec", "--cwd", open_place(daemon), "--", "touch", "first")["placement"] == "host"
     daemon.sayso("session", "end", MAIN)
     outcome = daemon.json("exec", "--", "git", "--version")
     assert (outcome["status"], outcome["placement"]) == ("finished", "sandbox"), outcome

@@ -29,10 +29,10 @@ GARBLED = {
 UNLOCKS = """
 import json, time
 from getpass import getpass
-from bot.client import Client, operator_token, socket_path
+from bot.client import Client, home_socket, operator_token
 
 def connection():
-    return Client(socket_path(), operator_token(), "operator")
+    return Client([home_socket()], operator_token(), "operator")
 
 def greeting():
     with connection() as client:

@@ -21,8 +21,8 @@ RIGHT = (PROMPT, PASSPHRASE)
 # Subscribes, tells that it did, and writes down each event until the daemon hangs up.
 LISTENS = """
 import sys
-from bot.client import Client, ClientError, operator_token, socket_path
-with Client(socket_path(), operator_token(), "operator") as client:
+from bot.client import Client, ClientError, home_socket, operator_token
+with Client([home_socket()], operator_token(), "operator") as client:
     client.call("events.subscribe")
     print("subscribed", flush=True)
     try:

@@ -13,6 +13,7 @@ import pytest
 
 from bot import client
 from bot.cli import main
+from bot.cli.operator import connected
 from bot.cli.parser import Parser, verb
 from bot.client import BadSocket, Client, Unreachable, name_socket, sockets_for
 
@@ -68,7 +69,7 @@ def test_where_only_an_agents_socket_is_there_the_operator_is_told(home, monkeyp
     with pytest.raises(
         Unreachable, match=f"{home}/sayso/agent.sock takes agents alone: decide as the daemon"
     ):
-        client.for_operator().connect()
+        connected().connect()
 
 
 def test_an_empty_variable_is_none(home, monkeypatch):
