@@ -23,6 +23,7 @@ from adapters.runners.workspaces import ensure
 from bot import breakout
 from bot.check import Check, Status
 from bot.config import LoadedConfig
+from bot.site import settled
 from core.approvals.binding import bind
 from core.config import SandboxOverrides, Scope
 from core.errors import RunError
@@ -35,6 +36,7 @@ from core.sandbox.workspace import directory_for
 
 _SESSION = SessionKey.main("doctor")
 _SECONDS = 40.0
+_REAL_PREFIX = os.path.realpath(sys.base_prefix)
 NAMES = {
     "workspace": "control: a command runs and can write its workspace",
     "etc": "write /etc",
@@ -149,12 +151,12 @@ def _workspace(site: Site, account: Account) -> Iterator[str]:
 
 def _plan(loaded: LoadedConfig, site: Site, workspace: str) -> SandboxPlan:
     plan = plan_for(
-        loaded.config.sandboxing,
+        settled(loaded.config).sandboxing,
         SandboxOverrides(),
         loaded.config.exec,
         state_dir=site.state_dir,
         protected=site.protected,
-        homes=site.homes,
+        hidden=(*site.homes, *site.workspaces),
         workspace=workspace,
         account=site.account,
         timeout_s=_SECONDS,
@@ -236,7 +238,7 @@ def _left_behind(places: Mapping[str, Any]) -> list[str]:
 async def _run(plan: SandboxPlan, site: Site, account: Account, places: Mapping[str, Any]) -> RunResult:
     python = _python(account, partial(visible, plan))
     if not visible(plan, python):
-        plan = replace(plan, readable=(*plan.readable, sys.base_prefix))
+        plan = replace(plan, readable=(*plan.readable, _REAL_PREFIX))
     script = await asyncio.to_thread(Path(breakout.__file__).read_text)
     stdin = json.dumps(dict(places)).encode()
     bound = BoundCommand(

@@ -29,7 +29,7 @@ from bot.home import Home, operator_token, write_secret
 from bot.live import Live
 from bot.reload import Reloaded
 from bot.routing import Routing
-from bot.site import survey
+from bot.site import settled, survey
 from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
@@ -169,7 +169,7 @@ def _judges(
     def judge_of(loaded: LoadedConfig) -> Judge:
         registry.check_targets(loaded.config)
         site = survey(loaded.config, home.path, loaded.protected_paths)
-        return Judge(loaded.config, site, resolver, names, registrar.plugins, parsers.parse)
+        return Judge(settled(loaded.config), site, resolver, names, registrar.plugins, parsers.parse)
 
     return judge_of
 

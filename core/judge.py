@@ -85,6 +85,7 @@ class Site:
     home: str
     protected: tuple[str, ...] = ()
     account: str | None = None
+    workspaces: tuple[str, ...] = ()  # of all agents, and the directory of those that Sayso makes
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +161,7 @@ class Judge:
         """Return the tools of a session, those of plugins that are registered by now too."""
         return self.tools(ToolIdentity.of(session, claims, self.plugins()))
 
-    def verdict(
-        self,
-        case: Case,
-        remembered: Remembered = _NOTHING,
-    ) -> Verdict:
+    def verdict(self, case: Case, remembered: Remembered = _NOTHING) -> Verdict:
         """Decide a case: every layer answers, the strictest holds, all of them are the trace.
 
         Only a standing permission or elevated full makes the answer milder: from a question to a yes, never
@@ -281,7 +278,7 @@ class Judge:
             placement=placement,
             state_dir=self.site.state_dir,
             protected=self.site.protected,
-            homes=self.site.homes,
+            hidden=(*self.site.homes, *self.site.workspaces),
             workspace=self._workspace(session),
             account=self.site.account,
             timeout_s=timeout_s,
@@ -298,7 +295,7 @@ class Judge:
             return real, None
         if command.cwd_preferred:
             return plan.workspace, None
-        why = "is not a directory" if real is None else "is not visible in the sandbox"
+        why = "is not a directory" if real is None else "is not visible in the sandbox (sandboxing.readable)"
         reason = f"cwd {command.cwd} {why}; the session's workspace is {plan.workspace}"
         return plan.workspace, _exec_problem("exec.cwd", reason)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from adapters.runners.accounts import Account
+from adapters.runners.gate import Gate
 from adapters.runners.leftovers import kill_leftovers
 from adapters.runners.spool import Spool, open_spool
 from core.errors import RunError
@@ -29,7 +30,10 @@ _DRAIN_DEADLINE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it."""
+    """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it.
+
+    Where there is a `gate`, bwrap waits at it until it is let through.
+    """
 
     before: tuple[str, ...]
     argv: tuple[str, ...]
@@ -40,6 +44,7 @@ class Launch:
     inherit: tuple[int, ...] = ()
     contained: bool = False
     marker: str | None = None
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,7 @@ async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Endin
         if cancelled:
             raise cancelled
         async with asyncio.timeout(timeout_s):
+            await _at_the_gate(run)
             await run.process.wait()
     except TimeoutError:
         timed_out = True
@@ -107,6 +113,20 @@ async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Endin
         if cancelled:
             raise cancelled
     return run.ending(timed_out=timed_out, duration_ms=round((time.monotonic() - began) * 1000))
+
+
+async def _at_the_gate(run: _Run) -> None:
+    gate, status = run.launch.gate, run.status
+    if gate is None:
+        return
+    waits = [asyncio.create_task(one) for one in (status.told.wait(), run.readers["status"].ended.wait())]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    if status.child_pid is not None:
+        await gate.let_through(status.child_pid, lambda: run.process.returncode is None)
 
 
 class _Reader(asyncio.Protocol):
@@ -131,6 +151,7 @@ class _Status:
     child_pid: int | None = None
     child: int | None = None  # a pidfd: it never names another process, even after the pid is used again
     exit_code: int | None = None
+    told: asyncio.Event = field(default_factory=asyncio.Event)  # which process the child is
     _text: bytearray = field(default_factory=bytearray)
 
     def take(self, data: bytes) -> None:
@@ -146,6 +167,7 @@ class _Status:
             self.exit_code = said.get("exit-code", self.exit_code)
             if "child-pid" in said and self.child is None:
                 self.child_pid = said["child-pid"]
+                self.told.set()
                 with contextlib.suppress(ProcessLookupError):
                     self.child = os.pidfd_open(said["child-pid"])
 

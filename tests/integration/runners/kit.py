@@ -137,7 +137,7 @@ def place_on_disk(parent: str = "/var/tmp") -> Iterator[Place]:
             ExecSettings(),
             state_dir=str(root / "state"),
             protected=(),
-            homes=homes(),
+            hidden=homes(),
             workspace=workspace,
             account=account.name if account.drop else None,
             timeout_s=30,

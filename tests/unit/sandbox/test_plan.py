@@ -25,7 +25,7 @@ def plan(
     facts: dict[str, Any] = {
         "state_dir": "/home/op/.sayso",
         "protected": ("/etc/sayso/config.yaml",),
-        "homes": ("/home/op",),
+        "hidden": ("/home/op",),
         "workspace": WORKSPACE,
         "account": "nobody",
         "timeout_s": None,
