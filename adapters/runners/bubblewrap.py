@@ -218,12 +218,17 @@ def options_for(order: RunOrder, account: Account, bwrap: Bubblewrap, sources: S
 
 
 def _links() -> dict[str, str]:
-    return {path: os.readlink(path) for path in (*SYSTEM, "/var/run") if Path(path).is_symlink()}  # noqa: PTH115 - the text as it is
+    with os.scandir("/") as entries:
+        found = {entry.path: str(Path(entry).readlink()) for entry in entries if entry.is_symlink()}
+    links = {path: target for path, target in found.items() if path in SYSTEM}
+    return {**links, "/var/run": "/run"}
 
 
 def look(path: str, account: Account) -> Seen:
     """Look at a path as the account will meet it."""
     real = os.path.realpath(path)
+    if path in SYSTEM:  # no account is kept out of these
+        return Seen(Kind.DIRECTORY if Path(real).is_dir() else Kind.MISSING, real)
     barrier = account.barrier(real)
     kind = Kind.DIRECTORY if Path(real).is_dir() else Kind.FILE if Path(real).exists() else Kind.MISSING
     return Seen(kind, real, barrier)

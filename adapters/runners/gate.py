@@ -10,12 +10,11 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from adapters.runners.sources import Sources, exchanged
 from core.errors import BindingMismatch, RunError
 
-_LOOK_AGAIN_S = 0.0002
+_LOOK_AGAIN_S = 0.0005
 
 
 class Gate:
@@ -64,7 +63,7 @@ class Gate:
 def _stands(pid: int) -> bool:
     """Tell whether bwrap has entered what it mounted: only there is the /proc of its own processes."""
     try:
-        return Path(f"/proc/{pid}/root/proc").stat().st_dev != Path("/proc").stat().st_dev
+        return os.stat(f"/proc/{pid}/root/proc").st_dev != os.stat("/proc").st_dev  # noqa: PTH116 - asked often
     except FileNotFoundError:
-        Path(f"/proc/{pid}").stat()
+        os.stat(f"/proc/{pid}")  # noqa: PTH116 - as above
         return False

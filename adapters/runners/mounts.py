@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import PurePosixPath
 from posixpath import dirname
 
 from core.errors import RunError
@@ -69,7 +68,7 @@ def mounts_for(plan: SandboxPlan, look: type_of) -> tuple[Mount, ...]:
 
 
 def _in_order(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
-    return tuple(sorted(mounts, key=lambda one: (len(PurePosixPath(one.path).parts), one.path)))
+    return tuple(sorted(mounts, key=lambda one: (one.path.rstrip("/").count("/"), one.path)))
 
 
 def _system(look: type_of) -> Iterator[Mount]:

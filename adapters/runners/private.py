@@ -32,6 +32,8 @@ def _private(place: str, account: Account) -> Iterator[str]:
 
 
 def _is_private(entry: os.DirEntry[str], account: Account) -> bool:
+    if account.drop and (entry.is_file() or entry.is_dir()):
+        return False  # the account that root becomes owns nothing here, and is in no groups
     try:
         status = entry.stat(follow_symlinks=False)
     except OSError:
@@ -39,7 +41,7 @@ def _is_private(entry: os.DirEntry[str], account: Account) -> bool:
     if stat.S_ISSOCK(status.st_mode):
         return True
     if account.drop or stat.S_ISLNK(status.st_mode):
-        return False  # the account that root becomes owns nothing here, and is in no groups
+        return False
     if stat.S_ISDIR(status.st_mode):
         closed = status.st_uid == account.uid or not status.st_mode & stat.S_IXOTH
         return closed and os.access(entry.path, os.X_OK)

@@ -19,9 +19,14 @@ SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/s
 # their sockets lie elsewhere; of /var only what programs of the system look up there.
 SYSTEM = (
     *("/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/sbin", "/sys", "/usr"),
-    *("/gnu/store", "/nix/store", "/var/cache/fontconfig", "/var/cache/man", "/var/lib/alternatives"),
-    *("/var/lib/apt", "/var/lib/ca-certificates", "/var/lib/dpkg", "/var/lib/ghostscript"),
-    *("/var/lib/pacman", "/var/lib/rpm", "/var/lib/sgml-base", "/var/lib/texmf", "/var/lib/xml-core"),
+    *(
+        "/gnu/store",
+        "/nix/store",
+        "/var/cache/fontconfig",
+        "/var/lib/alternatives",
+        "/var/lib/ca-certificates",
+    ),
+    *("/var/lib/dpkg", "/var/lib/ghostscript", "/var/lib/pacman", "/var/lib/rpm", "/var/lib/texmf"),
 )
 # Each sandbox has its own of these, so what the host has there is never visible.
 PRIVATE = ("/dev", "/proc", "/run", "/tmp", "/var/tmp")  # noqa: S108 - the sandbox's own, made empty for it
