@@ -37,7 +37,7 @@ def up(options: UpOptions) -> int:
     try:
         read = partial(_read, options)
         loaded = read()
-        home = prepare(_home())
+        home = prepare(state_directory())
         _log_to_stderr(loaded)
         if open_because:
             log.warning(
@@ -54,7 +54,8 @@ def up(options: UpOptions) -> int:
     return 0
 
 
-def _home() -> Path:
+def state_directory() -> Path:
+    """Return where the state lies; raises StartError where nothing says so."""
     try:
         return Path(os.environ.get("SAYSO_HOME") or Path.home() / ".sayso").absolute()
     except RuntimeError:

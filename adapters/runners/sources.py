@@ -104,5 +104,5 @@ def _refuse_link(descriptor: int, path: str, at: str, name: str) -> None:
     if name == ".." or stat.S_ISLNK(os.fstat(descriptor).st_mode):
         raise RunError(
             f"{path} is not shown in the sandbox, because {at} is a link that was not there when the "
-            "configuration was read; put the directory itself there, or say sayso reload if the link is meant"
+            "configuration was read; put the directory itself there, or start Sayso again if it is meant"
         )

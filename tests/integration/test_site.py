@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from adapters.runners.accounts import own_home
+from bot.daemon import state_directory
 from bot.site import settled, survey
 from core.config import Config
-from core.errors import ConfigError
+from core.errors import ConfigError, StartError
 from core.sandbox.workspace import default_root
 
 
@@ -152,6 +153,16 @@ def test_the_operator_s_links_are_resolved_once(disk):
     assert once.agents.by_id["main"].workspace == str(disk / "p" / "sub")
     assert once.sandboxing.readable == (str(disk / "p" / "sub"),)
     assert once.sandboxing.masked == (str(disk / "p" / "sub" / "x"),)
+
+
+def test_a_uid_without_an_account_or_home_is_told_what_to_set(monkeypatch):
+    for name in ("HOME", "SAYSO_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 43210)
+    with pytest.raises(StartError, match=r"no account .* HOME is not set.* set SAYSO_HOME"):
+        state_directory()
+    monkeypatch.setenv("HOME", "/srv/x")
+    assert state_directory() == Path("/srv/x/.sayso")
 
 
 def test_a_uid_without_an_account_has_the_home_that_its_environment_says(monkeypatch):

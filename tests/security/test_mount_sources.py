@@ -110,7 +110,7 @@ async def test_a_workspace_that_became_a_link_is_not_entered(place: Place) -> No
     inner.rmdir()
     link.rename(inner)
     script = "cat secret; touch taken"
-    with pytest.raises(RunError, match=r"inner is a link that was not there .* sayso reload"):
+    with pytest.raises(RunError, match=r"inner is a link that was not there .* start Sayso again"):
         await place.sandbox.run(order_in(place, inner, script), Recorder())
     assert not (secrets / "taken").exists()
     assert by_path(inner, script) == "from outside", "the control: by its path it is entered"
