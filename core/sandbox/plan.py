@@ -105,7 +105,7 @@ def visible(plan: SandboxPlan, path: str) -> bool:
     built_in = {"/": False} | dict.fromkeys(SYSTEM, True) | dict.fromkeys(PRIVATE, False)
     rules = built_in | shown | dict.fromkeys(plan.masked, False)
     above = [rule for rule in rules if _within(path, rule)]
-    return path.startswith("/") and rules[max(above, key=len)]
+    return path == "/" or (path.startswith("/") and rules[max(above, key=len)])
 
 
 def environment(bound: BoundCommand, user: str) -> Mapping[str, str]:
