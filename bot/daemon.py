@@ -38,7 +38,7 @@ def up(options: UpOptions) -> int:
     try:
         read = partial(_read, options)
         loaded = read()
-        home = prepare(Path(os.environ.get("SAYSO_HOME") or Path.home() / ".sayso").absolute())
+        home = prepare(state_directory())
         _log_to_stderr(loaded)
         if open_because:
             log.warning(
@@ -53,6 +53,17 @@ def up(options: UpOptions) -> int:
         print(f"sayso: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the last words of a daemon
         return EXIT_CONFIG
     return 0
+
+
+def state_directory() -> Path:
+    """Return where the state lies; raises StartError where nothing says so."""
+    try:
+        return Path(os.environ.get("SAYSO_HOME") or Path.home() / ".sayso").absolute()
+    except RuntimeError:
+        raise StartError(
+            f"uid {os.geteuid()} has no account on this machine and HOME is not set, so there is no home for "
+            "Sayso's state; set SAYSO_HOME to a directory of this user"
+        ) from None
 
 
 def _take_files() -> None:

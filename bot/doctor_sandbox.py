@@ -24,6 +24,7 @@ from adapters.runners.workspaces import ensure
 from bot import breakout
 from bot.check import Check, Status
 from bot.config import LoadedConfig
+from bot.site import settled
 from core.approvals.binding import bind
 from core.config import SandboxOverrides, Scope
 from core.errors import RunError
@@ -37,6 +38,7 @@ from core.sandbox.workspace import directory_for
 
 _SESSION = SessionKey.main("doctor")
 _SECONDS = 40.0
+_REAL_PREFIX = os.path.realpath(sys.base_prefix)
 NAMES = {
     "workspace": "control: a command runs and can write its workspace",
     "etc": "write /etc",
@@ -111,7 +113,7 @@ async def attempts(loaded: LoadedConfig, site: Site) -> list[Check]:
         places = stack.enter_context(_places(site, plan))
         python = _python(account, partial(visible, plan))
         if not visible(plan, python):
-            plan = replace(plan, readable=(*plan.readable, sys.base_prefix))
+            plan = replace(plan, readable=(*plan.readable, _REAL_PREFIX))
         with tempfile.TemporaryDirectory(prefix="doctor-", dir=site.state_dir) as output:
             runner = BubblewrapRunner(_NoPrograms(), Path(output), site.workspace_root)
             found = await _run(runner, plan, python, places)
@@ -181,12 +183,12 @@ def _workspace(site: Site, account: Account) -> Iterator[str]:
 
 def _plan(loaded: LoadedConfig, site: Site, workspace: str) -> SandboxPlan:
     plan = plan_for(
-        loaded.config.sandboxing,
+        settled(loaded.config).sandboxing,
         SandboxOverrides(),
         loaded.config.exec,
         state_dir=site.state_dir,
         protected=site.protected,
-        homes=site.homes,
+        hidden=(*site.homes, *site.workspaces),
         workspace=workspace,
         account=site.account,
         timeout_s=_SECONDS,

@@ -11,7 +11,7 @@ from adapters.parsers.pool import ParserPool
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from bot.config import LoadedConfig, merge
-from bot.site import survey
+from bot.site import settled, survey
 from core.explain import explain, listed_segments, read_row
 from core.judge import Judge
 
@@ -45,6 +45,8 @@ class Explainer:
             if len(self._judges) >= KEPT_JUDGES:
                 self._judges.clear()
             site = survey(loaded.config, self._home, loaded.protected_paths)
-            judge = Judge(loaded.config, site, self._resolver, self._names, parse=self._parsers.parse)
+            judge = Judge(
+                settled(loaded.config), site, self._resolver, self._names, parse=self._parsers.parse
+            )
             self._judges[id(loaded)] = (loaded, judge)
         return self._judges[id(loaded)][1]

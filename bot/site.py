@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import site
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,8 +10,10 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from adapters.runners.accounts import own_home
 from adapters.runners.host_trial import why_not_held
 from bot.agent_socket import place_of
+from bot.apart import refuse_entangled
 from core.config import Config
 from core.errors import ConfigError, RunError
 from core.judge import Site
@@ -27,26 +28,27 @@ _SYSTEM = frozenset(("/", "/usr"))  # of root alone, and too much to be closed t
 def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
     """Find the homes to mask, the accounts that run commands, where workspaces lie, and what is held.
 
-    Raises ConfigError for a workspace that holds, or lies in, what no command may touch.
+    Raises ConfigError for a workspace that holds, or lies in, what no command may touch or another works in.
     """
     is_root = os.geteuid() == 0
     state_dir = os.path.realpath(home)
-    own_home = os.path.realpath(pwd.getpwuid(os.geteuid()).pw_dir)
-    homes = {"/home", "/root", own_home} - {"/", "/nonexistent"}
+    mine = os.path.realpath(own_home())
+    homes = {"/home", "/root", mine} - {"/", "/nonexistent"}
     root = config.sandboxing.workspace_root or default_root(state_dir, is_root=is_root)
-    workspace_root = os.path.realpath(Path(root).expanduser())
-    _apart(state_dir, {"sandboxing.workspaceRoot": workspace_root, **_workspaces(config)})
+    refuse_entangled(config, str(home), root, protected)
     _not_opened(config, (state_dir, *protected))
+    workspace_root = os.path.realpath(root)
     found = Site(
         state_dir=state_dir,
         workspace_root=workspace_root,
         homes=tuple(sorted(path for path in homes if Path(path).is_dir())),
-        home=own_home,
+        home=mine,
         protected=(*(() if str(home) == state_dir else (str(home),)), *protected),
         account=config.sandboxing.user if is_root else None,
         host_account=config.exec.host_user if is_root else None,
         program=program_files(),
         shown=_agent_sockets(config),
+        workspaces=tuple(dict.fromkeys((workspace_root, *_workspaces(settled(config)).values()))),
     )
     return replace(found, unheld=_tried(plan_of_host(config, found)))
 
@@ -116,15 +118,25 @@ def _not_opened(config: Config, own: Sequence[str]) -> None:
                 )
 
 
-def _workspaces(config: Config) -> dict[str, str]:
-    own = {f"agents.{name}.workspace": agent.workspace for name, agent in config.agents.by_id.items()}
-    return {key: os.path.realpath(path) for key, path in own.items() if path is not None}
+def settled(config: Config) -> Config:
+    """Resolve the links in the operator's own paths of sandboxes, once: those made later are not followed."""
+    sandboxing = config.sandboxing
+    real = {
+        "workspace_root": sandboxing.workspace_root and os.path.realpath(sandboxing.workspace_root),
+        "readable": tuple(map(os.path.realpath, sandboxing.readable)),
+        "masked": tuple(map(os.path.realpath, sandboxing.masked)),
+    }
+    agents = dict(config.agents.by_id)
+    for name, path in _workspaces(config).items():
+        agents[name] = agents[name].model_copy(update={"workspace": os.path.realpath(path)})
+    return config.model_copy(
+        update={
+            "sandboxing": sandboxing.model_copy(update=real),
+            "agents": config.agents.model_copy(update={"by_id": agents}),
+        }
+    )
 
 
-def _apart(state_dir: str, workspaces: Mapping[str, str]) -> None:
-    for key, path in workspaces.items():
-        if path == state_dir or path.startswith(f"{state_dir}/") or state_dir.startswith(f"{path}/"):
-            raise ConfigError(
-                f"{key}: {path} and Sayso's state in {state_dir} lie in one another, and no command may "
-                "touch that state; choose a place apart from it"
-            )
+def _workspaces(config: Config) -> Mapping[str, str]:
+    named = {name: agent.workspace for name, agent in config.agents.by_id.items()}
+    return {name: path for name, path in named.items() if path is not None}

@@ -32,7 +32,7 @@ from bot.live import Live
 from bot.passphrase import PassphraseFile
 from bot.reload import Reloaded
 from bot.routing import Routing
-from bot.site import look_anew, survey
+from bot.site import look_anew, settled, survey
 from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
@@ -176,7 +176,7 @@ def _judges(
         registry.check_targets(loaded.config)
         look_anew()
         site = survey(loaded.config, home.path, loaded.protected_paths)
-        return Judge(loaded.config, site, resolver, names, registrar.plugins, parsers.parse)
+        return Judge(settled(loaded.config), site, resolver, names, registrar.plugins, parsers.parse)
 
     return judge_of
 

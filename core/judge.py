@@ -94,6 +94,7 @@ class Site:
     program: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     unheld: str | None = None
+    workspaces: tuple[str, ...] = ()  # of all agents, and the directory of those that Sayso makes
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +176,7 @@ class Judge:
         """Return the tools of a session, those of plugins that are registered by now too."""
         return self.tools(ToolIdentity.of(session, claims, self.plugins()))
 
-    def verdict(
-        self,
-        case: Case,
-        remembered: Remembered = _NOTHING,
-    ) -> Verdict:
+    def verdict(self, case: Case, remembered: Remembered = _NOTHING) -> Verdict:
         """Decide a case: every layer answers, the strictest holds, all of them are the trace.
 
         Only a standing permission or elevated full makes the answer milder: from a question to a yes, never
@@ -309,7 +306,7 @@ class Judge:
             self.config.exec,
             state_dir=self.site.state_dir,
             protected=self.site.protected,
-            homes=self.site.homes,
+            hidden=(*self.site.homes, *self.site.workspaces),
             workspace=self._workspace(session),
             account=self.site.account,
             timeout_s=timeout_s,
@@ -325,8 +322,10 @@ class Judge:
             return real, None
         if command.cwd_preferred:
             return plan.workspace, None
-        where = "in the sandbox" if placement is Placement.SANDBOX else "in a run on the host"
-        why = "is not a directory" if real is None else f"is not visible {where}"
+        why = "is not visible in a run on the host"
+        if placement is Placement.SANDBOX:
+            why = "is not visible in the sandbox (sandboxing.readable)"
+        why = "is not a directory" if real is None else why
         reason = f"cwd {command.cwd} {why}; the session's workspace is {plan.workspace}"
         return plan.workspace, _exec_problem("exec.cwd", reason)
 

@@ -117,6 +117,15 @@ def _has_list(path: str) -> bool:
         return False
 
 
+def own_home() -> str:
+    """Return the home of this process's account; of a uid without an account, what HOME says."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        home = os.environ.get("HOME", "")
+        return home if home.startswith("/") else "/nonexistent"
+
+
 def homes() -> tuple[str, ...]:
     """Return the home directories of people (and root) on this machine, as real paths."""
     return tuple(sorted({str(Path(home).resolve()) for home in _homes()} - {"/"}))
@@ -127,7 +136,7 @@ def _homes() -> Iterator[str]:
         person = entry.pw_uid == 0 or (entry.pw_uid >= _FIRST_PERSON and entry.pw_uid != _OVERFLOW)
         if person and Path(entry.pw_dir).is_dir():
             yield entry.pw_dir
-    yield str(Path.home())
+    yield own_home()
 
 
 def _own_name() -> str:

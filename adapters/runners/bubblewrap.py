@@ -1,29 +1,33 @@
-"""Runs commands in a bubblewrap sandbox: namespaces of their own, a read-only root, one writable place."""
+"""Runs commands in a bubblewrap sandbox: own namespaces, the system read-only, one writable place."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname
 
 from adapters.runners.accounts import Account, running_account
+from adapters.runners.gate import Gate
 from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
 from adapters.runners.orders import check_order
+from adapters.runners.private import without_private
 from adapters.runners.process import Ending, Launch, Streams, memory_file, supervise
+from adapters.runners.sources import Sources
 from adapters.runners.workspaces import prepare
 from core.approvals.binding import reverify
 from core.errors import RunError
 from core.model.command import Placement
-from core.model.plan import RunOrder, RunResult
+from core.model.plan import RunOrder, RunResult, SandboxPlan
 from core.ports import OutputSink, Resolver
-from core.sandbox.plan import environment, visible
+from core.sandbox.plan import SYSTEM, environment, visible
 
 _MIB = 1024 * 1024
 _TMP_BYTES = 512 * _MIB
@@ -39,6 +43,7 @@ class Bubblewrap:
     path: str
     version: tuple[int, ...]
     setuid: bool
+    takes_descriptors: bool
 
     @property
     def disables_userns(self) -> bool:
@@ -63,15 +68,19 @@ def find_bubblewrap() -> Bubblewrap:
 
 @functools.cache
 def _look_at(path: str, _changed: int) -> Bubblewrap:
-    try:
-        said = subprocess.run(
-            [path, "--version"], env={}, capture_output=True, text=True, timeout=10, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise RunError(f"{path} --version does not run: {error}") from error
-    number = re.search(r"\d+(?:\.\d+)+", said.stdout)
+    number = re.search(r"\d+(?:\.\d+)+", _said(path, "--version"))
     version = tuple(int(part) for part in number[0].split(".")) if number else (0,)
-    return Bubblewrap(path, version, bool(Path(path).stat().st_mode & 0o4000))
+    # The version does not tell: distributions have brought this option to older ones as a security update.
+    takes_descriptors = "--ro-bind-fd " in _said(path, "--help")
+    return Bubblewrap(path, version, bool(Path(path).stat().st_mode & 0o4000), takes_descriptors)
+
+
+def _said(path: str, option: str) -> str:
+    try:
+        said = subprocess.run([path, option], env={}, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RunError(f"{path} {option} does not run: {error}") from error
+    return said.stdout
 
 
 def arguments(
@@ -81,51 +90,61 @@ def arguments(
     cwd: str,
     network: bool,
     disable_userns: bool,
-    resolver_file: str | None = None,
+    links: Mapping[str, str],
+    descriptors: Mapping[str, int],
 ) -> list[str]:
-    """Write bwrap's options for a sandbox; the status descriptor and the command are added by the caller."""
+    """Write bwrap's options for a sandbox; the status descriptor and the command are added by the caller.
+
+    `links` are made as they are on the host. What `descriptors` names is mounted by its descriptor.
+    """
     options = ["--unshare-all", "--unshare-user"]
     options += ["--share-net"] if network else []
     options += ["--disable-userns"] if disable_userns else []
     options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"]
-    options += ["--ro-bind", "/", "/", *_private_places(), *mount_options(mounts)]
-    if network and resolver_file:
-        options += ["--ro-bind", resolver_file, resolver_file]
+    options += [word for path, target in links.items() for word in ("--symlink", target, path)]
+    options += [word for mount in mounts for word in _mount_options(mount, descriptors)]
     options += [word for path in _to_close(mounts) for word in ("--remount-ro", path)]
     options += ["--clearenv"]
     options += [word for name, value in env.items() for word in ("--setenv", name, value)]
     return [*options, "--chdir", cwd]
 
 
-def _private_places() -> list[str]:
-    sized = {"/tmp": _TMP_BYTES, "/var/tmp": _TMP_BYTES, "/run": _SMALL_BYTES}  # noqa: S108 - the sandbox's own
-    options = [word for path, size in sized.items() for word in ("--size", str(size), "--tmpfs", path)]
-    options += ["--dev", "/dev", "--size", str(_SMALL_BYTES), "--tmpfs", "/dev/shm"]  # noqa: S108 - as above
-    options += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
-    return options
+def _mount_options(mount: Mount, descriptors: Mapping[str, int]) -> list[str]:
+    match mount.effect:
+        case Effect.OWN:
+            return _own(mount.path)
+        case Effect.HIDE_DIRECTORY:
+            return ["--size", str(_SMALL_BYTES), "--tmpfs", mount.path]
+        case Effect.HIDE_FILE:
+            return ["--ro-bind", "/dev/null", mount.path]
+        case Effect.PIN:
+            return ["--dev-bind", mount.path, mount.path]
+        case Effect.SHOW | Effect.OPEN:
+            option = "--ro-bind" if mount.effect is Effect.SHOW else "--bind"
+            if mount.path in descriptors:
+                return [f"{option}-fd", str(descriptors[mount.path]), mount.path]
+            return [option, mount.path, mount.path]
 
 
 def mount_options(mounts: Sequence[Mount]) -> list[str]:
-    """Write bwrap's options for mounts, in their order."""
-    options: list[str] = []
-    for mount in mounts:
-        match mount.effect:
-            case Effect.HIDE_DIRECTORY:
-                options += ["--size", str(_SMALL_BYTES), "--tmpfs", mount.path]
-            case Effect.HIDE_FILE:
-                options += ["--ro-bind", "/dev/null", mount.path]
-            case Effect.SHOW:
-                options += ["--ro-bind", mount.path, mount.path]
-            case Effect.OPEN:
-                options += ["--bind", mount.path, mount.path]
-            case Effect.PIN:
-                options += ["--dev-bind", mount.path, mount.path]
-    return options
+    """Write bwrap's options for mounts by path, in their order."""
+    return [word for mount in mounts for word in _mount_options(mount, {})]
+
+
+def _own(path: str) -> list[str]:
+    match path:
+        case "/dev":
+            shm = "/dev/shm"  # noqa: S108 - the sandbox's own
+            return ["--dev", path, "--size", str(_SMALL_BYTES), "--tmpfs", shm]
+        case "/proc":
+            return ["--proc", path, "--ro-bind", "/proc/sys", "/proc/sys"]
+    size = _SMALL_BYTES if path == "/run" else _TMP_BYTES
+    return ["--size", str(size), "--tmpfs", path]
 
 
 def _to_close(mounts: Sequence[Mount]) -> list[str]:
     hidden = [mount.path for mount in mounts if mount.effect is Effect.HIDE_DIRECTORY]
-    return ["/dev", *hidden]
+    return ["/dev", *hidden, "/"]
 
 
 class BubblewrapRunner:
@@ -146,41 +165,77 @@ class BubblewrapRunner:
         bwrap = find_bubblewrap()
         account = running_account(plan.user)
         prepare(plan.workspace, account, self._workspace_root, write=bool(plan.writable))
-        _check_visible(order)
-        options = memory_file(encoded(options_for(order, account, bwrap)))
-        with options as descriptor, Streams.opened(order, self._output_dir, sink) as streams:
-            launch = Launch(
-                before=(bwrap.path, "--args", str(descriptor)),
-                argv=order.argv,
-                account=account,
-                cwd="/",
-                env={},
-                stdin=order.stdin,
-                inherit=(descriptor,),
-                contained=True,
-            )
-            await asyncio.to_thread(reverify, order, self._resolver)  # it reads files of any size
-            ending = await supervise(launch, streams, plan.limits.timeout_s)
+        with Sources.opened() as sources, Streams.opened(order, self._output_dir, sink) as streams:
+            options = options_for(order, account, bwrap, sources)
+            with _ready(bwrap, options, sources) as (before, inherit, gate):
+                launch = Launch(
+                    before=before,
+                    argv=order.argv,
+                    account=account,
+                    cwd="/",
+                    env={},
+                    stdin=order.stdin,
+                    inherit=inherit,
+                    contained=True,
+                    gate=gate,
+                )
+                await asyncio.to_thread(reverify, order, self._resolver)  # it reads files of any size
+                ending = await supervise(launch, streams, plan.limits.timeout_s)
         tell_failure(ending, streams, "the sandbox")
         return streams.result(ending)
 
 
-def options_for(order: RunOrder, account: Account, bwrap: Bubblewrap) -> list[str]:
-    """Return bwrap's options for an order, as its account will meet the files."""
-    plan = order.bound.plan
+@contextlib.contextmanager
+def _ready(
+    bwrap: Bubblewrap, options: Sequence[str], sources: Sources
+) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Gate | None]]:
+    """Give how to start bwrap, what it inherits, and the gate where it does not take descriptors itself."""
+    with contextlib.ExitStack() as stack:
+        policy = stack.enter_context(memory_file(encoded(options)))
+        before = (bwrap.path, "--args", str(policy))
+        if bwrap.takes_descriptors:
+            yield before, (policy, *sources.descriptors), None
+            return
+        # These are not inherited: nobody would close them, and a way out of the sandbox leads through each.
+        gate = stack.enter_context(Gate.opened(sources))
+        yield (*before, "--block-fd", str(gate.descriptor)), (policy, gate.descriptor), gate
+
+
+def options_for(order: RunOrder, account: Account, bwrap: Bubblewrap, sources: Sources) -> list[str]:
+    """Return bwrap's options for an order, as its account will meet the files; holds what it will show.
+
+    Raises RunError where the order's own directory or program is not among that.
+    """
+    plan = without_private(order.bound.plan, account)
+    _check_visible(order, plan)
+    mounts = mounts_for(plan, lambda path: look(path, account))
+    resolver_file = _resolver_file() if plan.network else None
+    mounts = (*mounts, *([Mount(Effect.SHOW, resolver_file)] if resolver_file else []))
+    shown = [mount.path for mount in mounts if mount.effect in (Effect.SHOW, Effect.OPEN)]
+    held = {path: sources.hold(path).descriptor for path in shown}
     return arguments(
-        mounts_for(plan, lambda path: look(path, account)),
+        mounts,
         env=environment(order.bound, account.name),
         cwd=order.bound.cwd,
         network=plan.network,
         disable_userns=bwrap.disables_userns,
-        resolver_file=_resolver_file() if plan.network else None,
+        links={} if "/" in held else _links(),
+        descriptors=held if bwrap.takes_descriptors else {},
     )
+
+
+def _links() -> dict[str, str]:
+    with os.scandir("/") as entries:
+        found = {entry.path: str(Path(entry).readlink()) for entry in entries if entry.is_symlink()}
+    links = {path: target for path, target in found.items() if path in SYSTEM}
+    return {**links, "/var/run": "/run"}
 
 
 def look(path: str, account: Account) -> Seen:
     """Look at a path as the account will meet it."""
     real = os.path.realpath(path)
+    if path in SYSTEM:  # no account is kept out of these
+        return Seen(Kind.DIRECTORY if Path(real).is_dir() else Kind.MISSING, real)
     barrier = account.barrier(real)
     kind = Kind.DIRECTORY if Path(real).is_dir() else Kind.FILE if Path(real).exists() else Kind.MISSING
     return Seen(kind, real, barrier)
@@ -191,10 +246,13 @@ def _resolver_file() -> str | None:
     return real if real.startswith("/run/") and Path(real).exists() else None
 
 
-def _check_visible(order: RunOrder) -> None:
-    plan, cwd, program = order.bound.plan, order.bound.cwd, order.argv[0]
+def _check_visible(order: RunOrder, plan: SandboxPlan) -> None:
+    cwd, program = order.bound.cwd, order.argv[0]
     if not visible(plan, cwd):
-        raise RunError(f"cwd {cwd} is not visible in the sandbox; the workspace is {plan.workspace}")
+        raise RunError(
+            f"cwd {cwd} is not visible in the sandbox; the workspace is {plan.workspace}, "
+            "and sandboxing.readable shows further directories"
+        )
     if program.startswith("/") and not visible(plan, os.path.realpath(program)):
         place = dirname(program)
         raise RunError(
@@ -218,4 +276,6 @@ def tell_failure(ending: Ending, streams: Streams, what: str) -> None:
             "; this kernel may forbid unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone, "
             "kernel.apparmor_restrict_unprivileged_userns, user.max_user_namespaces)"
         )
+    elif "Race condition" in words:
+        hint = "; a directory that it shows was exchanged meanwhile, and nothing was run"
     raise RunError(f"{what} could not be set up: {words}{hint}")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from adapters.runners.accounts import Account
+from adapters.runners.gate import Gate
 from adapters.runners.leftovers import kill_leftovers
 from adapters.runners.spool import Spool, open_spool
 from adapters.runners.threaded import ThreadedProcess, start
@@ -34,6 +35,7 @@ class Launch:
     """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it.
 
     `scoped` keeps it from the abstract sockets of others. `marker` is the id by which what it left is found.
+    Where there is a `gate`, bwrap waits at it until it is let through.
     """
 
     before: tuple[str, ...]
@@ -46,6 +48,7 @@ class Launch:
     contained: bool = False
     scoped: bool = False
     marker: str | None = None
+    gate: Gate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +110,7 @@ async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Endin
         if cancelled:
             raise cancelled
         async with asyncio.timeout(timeout_s):
+            await _at_the_gate(run)
             await run.process.wait()
     except TimeoutError:
         timed_out = True
@@ -115,6 +119,20 @@ async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Endin
         if cancelled:
             raise cancelled
     return run.ending(timed_out=timed_out, duration_ms=round((time.monotonic() - began) * 1000))
+
+
+async def _at_the_gate(run: _Run) -> None:
+    gate, status = run.launch.gate, run.status
+    if gate is None:
+        return
+    waits = [asyncio.create_task(one) for one in (status.told.wait(), run.readers["status"].ended.wait())]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    if status.child_pid is not None:
+        await gate.let_through(status.child_pid, lambda: run.process.returncode is None)
 
 
 class _Reader(asyncio.Protocol):
@@ -139,6 +157,7 @@ class _Status:
     child_pid: int | None = None
     child: int | None = None  # a pidfd: it never names another process, even after the pid is used again
     exit_code: int | None = None
+    told: asyncio.Event = field(default_factory=asyncio.Event)  # which process the child is
     _text: bytearray = field(default_factory=bytearray)
 
     def take(self, data: bytes) -> None:
@@ -154,6 +173,7 @@ class _Status:
             self.exit_code = said.get("exit-code", self.exit_code)
             if "child-pid" in said and self.child is None:
                 self.child_pid = said["child-pid"]
+                self.told.set()
                 with contextlib.suppress(ProcessLookupError):
                     self.child = os.pidfd_open(said["child-pid"])
 

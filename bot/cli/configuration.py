@@ -11,8 +11,10 @@ from typing import Any
 from bot.cli import exits
 from bot.cli.parser import Parser, verb
 from bot.cli.terminal import coloured, note, put_json, shown
+from bot.client import home
 from bot.config import LoadedConfig, Overrides, load
 from bot.config.tree import Parts, find, path_text
+from bot.site import survey
 from core.errors import ConfigError
 
 
@@ -41,9 +43,19 @@ def config_command(arguments: list[str]) -> int:
     parser.json_flag()
     options = parser.parse_args(rest)
     found = loaded(options.config)
+    if which == "check":
+        _refuse_unusable(found)
     if not options.config:
         note("no --config: these are the defaults, environment variables applied")
     return (_check if which == "check" else _show)(found, as_json=options.json)
+
+
+def _refuse_unusable(found: LoadedConfig) -> None:
+    """Refuse what starting would refuse of the places on this machine."""
+    try:
+        survey(found.config, Path(home()), found.protected_paths)
+    except ConfigError as error:
+        raise exits.BadConfiguration(str(error)) from None
 
 
 def _check(found: LoadedConfig, *, as_json: bool) -> int:

@@ -30,8 +30,8 @@ class Limits:
 class SandboxPlan:
     """A pure description of the sandbox; absolute paths only.
 
-    Everything is readable but `masked`; only `writable` can be written. `readable` shows again what lies
-    below a masked directory. `user` is the account that runs it where the daemon is root.
+    Beside the system's own directories only `readable` and `writable` are there, and of all these nothing
+    that is `masked`; the deeper path decides. `user` is the account that runs it where the daemon is root.
 
     On the host everything else is there as it is: `masked` is absent, `read_only` cannot be written,
     `sockets` are those that a run which a person allowed may reach. `unheld` says why a run on the host has

@@ -14,6 +14,19 @@ from core.model.plan import BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.sandbox.workspace import SYSTEM_ROOT
 
 SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+# What ordinary programs need of the host, and all that a sandbox shows of it unasked. Data, services and
+# their sockets lie elsewhere; of /var only what programs of the system look up there.
+SYSTEM = (
+    *("/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/sbin", "/sys", "/usr"),
+    *(
+        "/gnu/store",
+        "/nix/store",
+        "/var/cache/fontconfig",
+        "/var/lib/alternatives",
+        "/var/lib/ca-certificates",
+    ),
+    *("/var/lib/dpkg", "/var/lib/ghostscript", "/var/lib/pacman", "/var/lib/rpm", "/var/lib/texmf"),
+)
 # Each sandbox has its own of these, so what the host has there is never visible.
 PRIVATE = ("/dev", "/proc", "/run", "/tmp", "/var/tmp")  # noqa: S108 - the sandbox's own, made empty for it
 _ALWAYS_MASKED = ("/root", "/home", SYSTEM_ROOT)
@@ -26,21 +39,24 @@ def plan_for(
     *,
     state_dir: str,
     protected: Sequence[str],
-    homes: Sequence[str],
+    hidden: Sequence[str],
     workspace: str,
     account: str | None,
     timeout_s: float | None,
 ) -> SandboxPlan:
-    """Lay out a run in the sandbox; raises ConfigError for a path that would show Sayso's own state."""
-    own = _paths((state_dir, *protected, *([settings.workspace_root] if settings.workspace_root else [])))
+    """Lay out a run in the sandbox; raises ConfigError for a path that would show Sayso's own state.
+
+    `hidden` are homes and the workspaces of all agents: of these a run sees its own workspace alone.
+    """
+    own = _paths((state_dir, *protected))
     readable = _paths(settings.readable)
-    _refuse_own_state(readable, _paths((state_dir, *protected)))
+    _refuse_own_state(readable, own)
     access = overrides.workspace_access or settings.workspace_access
     read_only = access is WorkspaceAccess.RO
     shown = {workspace, *readable}
-    # An operator who names a home as workspace or readable means it; Sayso's own state is never meant.
-    hidden = [path for path in _paths((*_ALWAYS_MASKED, *homes)) if path not in shown]
-    masked = {*own, *hidden, *_paths(settings.masked)} - {"/"}
+    # An operator who names a home or a workspace as readable means it; Sayso's own state is never meant.
+    unless_meant = [path for path in _paths((*_ALWAYS_MASKED, *hidden)) if path not in shown]
+    masked = {*own, *unless_meant, *_paths(settings.masked)} - {"/"}
     return SandboxPlan(
         backend=(overrides.backend or settings.backend).value,
         workspace=workspace,
@@ -101,9 +117,10 @@ def visible(plan: SandboxPlan, path: str) -> bool:
     """Tell whether the sandbox shows what the host has at this path; the nearest rule above it decides."""
     path = normpath(path)
     shown = dict.fromkeys((*plan.readable, *plan.writable), True)
-    rules = {"/": True} | dict.fromkeys(PRIVATE, False) | shown | dict.fromkeys(plan.masked, False)
+    built_in = {"/": False} | dict.fromkeys(SYSTEM, True) | dict.fromkeys(PRIVATE, False)
+    rules = built_in | shown | dict.fromkeys(plan.masked, False)
     above = [rule for rule in rules if _within(path, rule)]
-    return path.startswith("/") and rules[max(above, key=len)]
+    return path == "/" or (path.startswith("/") and rules[max(above, key=len)])
 
 
 def environment(bound: BoundCommand, user: str) -> Mapping[str, str]:

@@ -6,11 +6,13 @@ import asyncio
 import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import truediv
 from pathlib import Path
 
 from adapters.runners.accounts import Account, homes, running_account
 from adapters.runners.bubblewrap import BubblewrapRunner, find_bubblewrap, options_for
+from adapters.runners.sources import Sources
 from adapters.runners.workspaces import ensure
 from core.approvals.binding import bind
 from core.config import ExecSettings, SandboxOverrides, SandboxSettings, Scope
@@ -62,8 +64,9 @@ async def _alternate(
     order: RunOrder, account: Account, runner: BubblewrapRunner
 ) -> tuple[list[float], list[float]]:
     """Take turns, so that a busy moment of the machine weighs on both."""
-    bwrap = find_bubblewrap()
-    command = [bwrap.path, *options_for(order, account, bwrap), "--", *order.argv]
+    bwrap = replace(find_bubblewrap(), takes_descriptors=False)
+    with Sources.opened() as sources:
+        command = [bwrap.path, *options_for(order, account, bwrap, sources), "--", *order.argv]
     bare: list[float] = []
     through: list[float] = []
     for _ in range(ROUNDS):
@@ -92,7 +95,7 @@ def _order(place: Path, account: Account) -> RunOrder:
         ExecSettings(),
         state_dir=str(place / "state"),
         protected=(),
-        homes=homes(),
+        hidden=homes(),
         workspace=workspace,
         account=account.name if account.drop else None,
         timeout_s=None,

@@ -139,7 +139,7 @@ def place_on_disk(parent: str = "/var/tmp") -> Iterator[Place]:
         ExecSettings(),
         state_dir=state,
         protected=(),
-        homes=homes(),
+        hidden=homes(),
         workspace=workspace,
         account=user,
         timeout_s=30,

@@ -25,7 +25,7 @@ def plan(
     facts: dict[str, Any] = {
         "state_dir": "/home/op/.sayso",
         "protected": ("/etc/sayso/config.yaml",),
-        "homes": ("/home/op",),
+        "hidden": ("/home/op",),
         "workspace": WORKSPACE,
         "account": "nobody",
         "timeout_s": None,
@@ -46,7 +46,7 @@ def test_only_the_workspace_can_be_written() -> None:
 
 
 def test_state_configuration_homes_and_other_workspaces_are_masked() -> None:
-    masked = plan({"masked": ["/data/private"], "workspaceRoot": "/var/ws"}).masked
+    masked = plan({"masked": ["/data/private"]}, hidden=("/home/op", "/var/ws")).masked
     for path in (
         "/home/op/.sayso",
         "/etc/sayso/config.yaml",
@@ -98,14 +98,22 @@ def test_a_state_directory_as_workspace_stays_masked() -> None:
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
-        ("/", True),
+        ("/", True),  # with what is shown in it
         ("/usr/bin", True),
+        ("/opt/tools/bin", True),
+        ("/nix/store/x", True),
+        ("/nix/var/nix/daemon-socket/socket", False),
+        ("/srv", False),
+        ("/srv/other", False),
+        ("/var/lib/x", False),
+        ("/var/lib/dpkg/status", True),
+        ("/mnt/disk", False),
         ("/srv/work", True),
         ("/srv/work/a/b", True),
         ("/home/op", False),
         ("/home/op/project", False),
         ("/home/other", False),
-        ("/homestead", True),
+        ("/homestead", False),
         ("/tmp", False),
         ("/tmp/x", False),
         ("/run/user/1000", False),
@@ -130,6 +138,15 @@ def test_the_timeout_is_the_smaller_of_wish_and_setting() -> None:
     assert plan(exec_settings={"timeoutSeconds": 60}).limits.timeout_s == 60
     assert plan(exec_settings={"timeoutSeconds": 60}, timeout_s=5).limits.timeout_s == 5
     assert plan(exec_settings={"timeoutSeconds": 60}, timeout_s=600).limits.timeout_s == 60
+
+
+def test_readable_shows_again_all_but_what_is_masked() -> None:
+    made = plan({"readable": ["/", "/srv/shared"]}, hidden=("/home/op", "/srv/shared", "/srv/other"))
+    for path in ("/srv/data", "/var/lib/x", "/srv/shared/x"):
+        assert visible(made, path)
+        assert visible(plan(), path) is False
+    for path in ("/srv/other/x", "/home/op/x", "/tmp/x", "/home/op/.sayso", "/etc/sayso/config.yaml"):
+        assert not visible(made, path)
 
 
 def test_path_prepend_comes_first() -> None:

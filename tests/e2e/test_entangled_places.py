@@ -1,0 +1,52 @@
+"""What a command could exchange is refused by `config check`, by the start and by a reload."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.daemon
+
+
+def entangled(daemon) -> dict[str, str]:
+    work = daemon.root / "work"
+    (work / "sub").mkdir(parents=True, exist_ok=True)
+    root = f"workspaceRoot: {daemon.root}/workspaces"
+    return {
+        "agents.helper.workspace": f"sandboxing: {{{root}}}\n"
+        f"agents: {{main: {{workspace: {work}}}, helper: {{workspace: {work}/sub}}}}\n",
+        "sandboxing.masked[0]": f"sandboxing: {{{root}, masked: [{work}/conf]}}\n"
+        f"agents: {{main: {{workspace: {work}}}}}\n",
+    }
+
+
+@pytest.mark.parametrize("key", ["agents.helper.workspace", "sandboxing.masked[0]"])
+def test_entangled_places_stop_the_check_and_the_start(make_daemon, key):
+    daemon = make_daemon()
+    files = ("--config", str(daemon.example), "--config", str(daemon.config))
+    assert daemon.sayso("config", "check", *files).stdout.endswith("valid\n")
+    daemon.config.write_text(entangled(daemon)[key])
+    for command in (("config", "check"), ("up",)):
+        done = daemon.sayso(*command, *files, status=78)
+        assert key in done.stderr
+        assert "agents.main.workspace" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("key", ["agents.helper.workspace", "sandboxing.masked[0]"])
+def test_entangled_places_change_nothing_by_a_reload(daemon, key):
+    daemon.config.write_text(entangled(daemon)[key])
+    told = daemon.json("reload", status=None)
+    assert not told["ok"]
+    assert key in told["problems"][0]
+    assert daemon.sayso("exec", "--", "git", "--version").returncode == 0
+
+
+def test_a_configuration_in_a_workspace_is_refused(make_daemon):
+    daemon = make_daemon()
+    apart = daemon.root.parent
+    daemon.config.write_text(
+        f"sandboxing: {{workspaceRoot: {apart}/workspaces}}\nagents: {{main: {{workspace: {daemon.root}}}}}\n"
+    )
+    files = ("--config", str(daemon.example), "--config", str(daemon.config))
+    done = daemon.sayso("config", "check", *files, status=78, env={"SAYSO_HOME": f"{apart}/state"})
+    assert f"configured by ({daemon.config}) lies in agents.main.workspace ({daemon.root})" in done.stderr
