@@ -70,7 +70,7 @@ def program_files() -> tuple[str, ...]:
         *user,
         *filter(None, given),
     )
-    real = {os.path.realpath(path) for path in found if Path(path).exists()}
+    real = {os.path.realpath(path) for path in found if os.path.exists(path)}  # noqa: PTH110 - or unreachable
     own = [path for path in real if path not in _SYSTEM and not path.startswith("/usr/lib/")]
     return tuple(sorted(path for path in own if not any(_is_above(other, path) for other in own)))
 
