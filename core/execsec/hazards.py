@@ -208,7 +208,9 @@ def _found(segment: Segment) -> Iterator[Hazard]:
             )
     if segment.cwd is None:
         why = "a command before it may change the shell, or its directory, in a way that cannot be followed"
-        if segment.nowhere is not None:
+        if not segment.places:
+            why = "no cwd came with it, so it is not known where it would run"
+        elif segment.nowhere is not None:
             why = f"`cd {safe(segment.nowhere)}` stands before it, and there is no such directory now"
         yield Hazard("exec.cwd-unknown", why)
 
