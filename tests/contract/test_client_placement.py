@@ -1,4 +1,4 @@
-"""A command that the agent's own program runs after our yes (`tool.check` with Bash): judged for that place."""
+"""What the agent's own program runs after our yes (`tool.check` with Bash) is judged for that place."""
 
 from __future__ import annotations
 
@@ -153,17 +153,18 @@ async def test_a_directory_that_is_none_is_refused_and_no_other_taken(make_syste
 @pytest.mark.parametrize(
     "line",
     [
-        "ls ./x",
-        "ls a/b",
-        "ls ..",
-        "cat notes.txt",
-        "./ls",
-        "ls --color=a/b",
-        "make -fsub/x",
-        "A=x/y ls",
-        "nice ./x",
-    ]
-    + ["timeout 5 ls x/y", "sh -c 'ls a/b'", "ls /a > x", "ls && cd ..", "cat /a:b/c"],
+        *(
+            "ls ./x",
+            "ls a/b",
+            "ls ..",
+            "cat notes.txt",
+            "./ls",
+            "ls --color=a/b",
+            "make -fsub/x",
+            "cat /a:b/c",
+        ),
+        *("A=x/y ls", "nice ./x", "timeout 5 ls x/y", "sh -c 'ls a/b'", "ls /a > x", "ls && cd .."),
+    ],
 )
 async def test_without_a_directory_relative_paths_are_refused(make_system, line):
     system = make_system(settings(entry("client", "**"), onUnanalysable="ask", security="full", ask="off"))
@@ -299,8 +300,10 @@ async def test_the_card_says_that_the_agents_own_program_runs_it(make_system):
 
 @pytest.mark.parametrize(
     "line",
-    ["cat {state}/operator.token", "cat link/sayso.db", "sayso approve 12345678", "cat /proc/1/environ"]
-    + ["cd state && cat operator.token"],
+    [
+        *("cat {state}/operator.token", "cat link/sayso.db", "sayso approve 12345678", "cat /proc/1/environ"),
+        "cd state && cat operator.token",
+    ],
 )
 async def test_words_that_lead_to_our_own_state_are_denied_early(make_system, tmp_path, line):
     (tmp_path / "state").mkdir()

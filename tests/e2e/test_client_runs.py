@@ -32,11 +32,13 @@ def test_entries_count_where_they_say_and_the_cwd_is_the_clients(daemon):
     assert (answer["status"], answer["placement"], answer["cwd"]) == ("allowed", "client", str(inside))
     assert list(inside.iterdir()) == []  # Sayso runs nothing of it
     assert daemon.json("exec", "--", "touch", "y")["placement"] == "sandbox"
-    told = daemon.json("explain", "--tool", "Bash", *args("touch x"), "--cwd", str(inside))
-    assert (told["effect"], told["placement"]) == ("allow", "client")
+    for asked in (args("touch x"), ("-c", "touch x")):
+        told = daemon.json("explain", "--tool", "Bash", *asked, "--cwd", str(inside))
+        assert (told["effect"], told["placement"]) == ("allow", "client")
+    assert daemon.json("explain", "-c", "touch x")["placement"] == "sandbox"
 
 
-def test_a_yes_is_handed_over_once_and_also_after_a_restart(daemon, finish):
+def test_a_yes_is_handed_over_once_and_also_after_a_restart(daemon):
     asking = subprocess.Popen(
         [SAYSO, "check", "Bash", *args("rm -r build")],
         env=daemon.env,

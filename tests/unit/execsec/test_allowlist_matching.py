@@ -106,7 +106,7 @@ def test_placement_and_agent_must_be_the_same() -> None:
     assert effect("rg x", structs.replace(sandbox, agent="main"), ask="off") == "allow"
 
 
-# Of an entry, and of the place in which the command would run: what an operator, or "always", said of it there.
+# The place of an entry, and one in which a command would run that it admits.
 COUNTS = {
     (Placement.SANDBOX, Placement.SANDBOX),
     (Placement.HOST, Placement.HOST),
