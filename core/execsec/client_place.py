@@ -52,7 +52,7 @@ def _words(segment: Segment) -> Iterator[str]:
 def _is_relative(piece: str) -> bool:
     if piece[:1] in {"/", "-"}:
         return False
-    return piece in {".", ".."} or "/" in piece or _WITH_ENDING.fullmatch(piece) is not None
+    return piece[:1] == "." or "/" in piece or _WITH_ENDING.fullmatch(piece) is not None
 
 
 def _denied(reason: str) -> Decision:

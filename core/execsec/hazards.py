@@ -212,7 +212,7 @@ def _found(segment: Segment) -> Iterator[Hazard]:
             why = "no cwd came with it, so it is not known where it would run"
         elif segment.nowhere is not None:
             why = f"`cd {safe(segment.nowhere)}` stands before it, and there is no such directory now"
-        yield Hazard("exec.cwd-unknown", why)
+        yield Hazard("exec.cwd-unknown", why, even_under_full=not segment.places)
 
 
 def _program(segment: Segment) -> Iterator[Hazard]:

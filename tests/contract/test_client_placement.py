@@ -163,7 +163,15 @@ async def test_a_directory_that_is_none_is_refused_and_no_other_taken(make_syste
             "make -fsub/x",
             "cat /a:b/c",
         ),
-        *("A=x/y ls", "nice ./x", "timeout 5 ls x/y", "sh -c 'ls a/b'", "ls /a > x", "ls && cd .."),
+        *(
+            "A=x/y ls",
+            "nice ./x",
+            "timeout 5 ls x/y",
+            "sh -c 'ls a/b'",
+            "ls /a > x",
+            "ls && cd ..",
+            "[ -f .env ]",
+        ),
     ],
 )
 async def test_without_a_directory_relative_paths_are_refused(make_system, line):
@@ -175,9 +183,11 @@ async def test_without_a_directory_relative_paths_are_refused(make_system, line)
     assert told.decision["rule"] != "exec.cwd"
 
 
+@pytest.mark.parametrize("modes", [{}, {"security": "full", "ask": "off"}])
 @pytest.mark.parametrize("line", ["ls", "ls -l /usr", "git push", "nice ls /usr", "sh -c 'ls /usr/bin'"])
-async def test_without_a_directory_all_else_is_asked_about_once(make_system, line):
-    system = make_system(settings(entry("client", "**"), entry("client", "git", argPattern=".*")))
+async def test_without_a_directory_all_else_is_asked_about_once(make_system, line, modes):
+    # Also where nothing else is asked about: whether it runs beside our own state nobody can tell.
+    system = make_system(settings(entry("client", "**"), entry("client", "git", argPattern=".*"), **modes))
     request = await system.store.request(await asked(system, bash(line, cwd=None)))
     assert request.verdict["rule"] == "exec.cwd-unknown"
     assert "no cwd came with it" in request.verdict["reason"]
