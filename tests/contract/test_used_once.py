@@ -130,3 +130,15 @@ async def test_a_request_is_named_by_eight_characters_or_more_that_only_it_begin
     with pytest.raises(UnknownRequest, match="several requests begin with"):
         await system.gate.withdraw("main", request_id[:8])
     assert (await system.gate.withdraw("main", request_id)).request_id == request_id
+
+
+async def test_a_call_to_be_run_does_not_join_a_question_that_only_asks(make):
+    system = make()
+    asked = await system.gate.ask(exec_call("ls"), None)
+    task, observer = system.asking(exec_call("ls"))
+    await soon(observer.asked.wait())
+    assert len(await system.console.pending()) == 2
+    assert (await system.gate.ask(exec_call("ls"), None)).request_id == asked.request_id
+    for each in await system.console.pending():
+        await system.gate.withdraw("main", each["id"])
+    await soon(task)
