@@ -142,3 +142,27 @@ async def test_a_call_to_be_run_does_not_join_a_question_that_only_asks(make):
     for each in await system.console.pending():
         await system.gate.withdraw("main", each["id"])
     await soon(task)
+
+
+async def test_a_yes_that_is_used_after_its_time_has_expired_and_was_not_revoked(make, meddled, clock):
+    system = make()
+    request_id = await approved(system, exec_call("ls"))
+    clock.advance(121_000)
+    refused = asyncio.Event()
+
+    async def note(*_args, **_fields):
+        refused.set()
+
+    meddled.after["commit"] = note
+    running = asyncio.create_task(system.gate.run_approved(exec_call("ls"), request_id, Noting()))
+    await soon(refused.wait())
+    for _ in range(
+        50
+    ):  # so many turns of the store later it still waits for its end, and has not made one up
+        await system.store.revision()
+    assert (await system.store.request(request_id)).state is State.APPROVED
+    keeper = asyncio.create_task(system.approvals.keep_deadlines(system.gate.fallback))
+    outcome = await soon(running)
+    keeper.cancel()
+    await asyncio.gather(keeper, return_exceptions=True)
+    assert (outcome.status, system.orders) == (Status.EXPIRED, [])
