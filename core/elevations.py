@@ -82,7 +82,9 @@ class Elevations:
         """Use up the directive that waits for the next command of this session, and note it in the call."""
         session = str(call.session)
         waiting = self._directives.get(session)
-        if waiting is None or normalise(call.tool) != EXEC or call.depth != call.session.depth:
+        if waiting is None or call.by_client or normalise(call.tool) != EXEC:
+            return call
+        if call.depth != call.session.depth:
             return call  # a directive is never inherited
         async with self._one_at_a_time:
             if self._directives.pop(session, None) is not waiting:

@@ -36,7 +36,11 @@ class RowEntry:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Row:
-    """An input row; all but one of command, argv and tool may be absent."""
+    """An input row; all but one of command, argv and tool may be absent.
+
+    A command is judged where Sayso would run it. What `tool.check` would be asked, a tool with its arguments
+    or a command under a client's own name for exec (`Bash`), is judged where that client would.
+    """
 
     id: str | int | None = None
     tool: str | None = None
@@ -88,7 +92,9 @@ def call_of(row: Row) -> ToolCall:
     claims = Claims(row.provider, row.model, row.depth, row.sandboxed)
     stricter = {"security": row.security, "ask": row.ask}
     asked = row.elevated.value if row.elevated and row.sender is None else None
-    return ToolCall(row.tool or EXEC, session, claims, command, row.args, asked, row.cwd, **stricter)
+    tool = row.tool or EXEC
+    by_client = command is None or tool.strip().casefold() != EXEC
+    return ToolCall(tool, session, claims, command, row.args, asked, row.cwd, by_client=by_client, **stricter)
 
 
 def standing_of(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,11 +11,13 @@ from functools import lru_cache
 from core.approvals.binding import bind, find_shell
 from core.approvals.standing import forbidding, permitting
 from core.arguments.ask import asked_by_tool
+from core.arguments.command import EXEC_ARGS, command_from
 from core.arguments.judge import judge_arguments
 from core.arguments.judgement import ArgumentJudgement
 from core.arguments.surroundings import Surroundings, surroundings_of
 from core.config import Config
-from core.elevated.placement import Placed, place, skipping
+from core.elevated.placement import BY_CLIENT, Placed, place, skipping
+from core.execsec.client_place import client_directory, without_directory
 from core.execsec.decide import ExecJudgement, decide, fallback_allows, together
 from core.execsec.deny_rules import spellings
 from core.execsec.policy import ExecPolicy, effective
@@ -53,13 +54,7 @@ from core.shell.scripts import with_scripts
 _NOTHING = Remembered()
 _NO_ARGUMENTS = ArgumentJudgement()
 _NO_PLAN = SandboxPlan("none", "/", (), (), (), network=False, env=(), limits=Limits())
-# Beside the command itself, what clients send along and what changes nothing about what runs.
-_BESIDE = frozenset(
-    {"description", "timeout", "timeout_ms", "run_in_background", "yield_time_ms", "max_output_tokens"}
-)
-_COMMAND_ARGS = ("command", "argv", "cmd")
-_CWD_ARGS = ("cwd", "workdir")
-_EXEC_ARGS = _BESIDE.union(_COMMAND_ARGS, _CWD_ARGS)
+_BY_CLIENT = "the agent's own program runs it"
 LOCKED = Decision(
     Layer.APPROVALS,
     Effect.DENY,
@@ -149,10 +144,10 @@ class Judge:
             return self._client_case(call, tool, self._names if look_up else None)
         asked = asked_by_tool(EXEC, self._around(call))
         placed = place(self.config, call, standing)
-        command = call.command or _command_from(call)
+        command = call.command or command_from(call)
         if command is None:
             why = "exec takes one command, as a line or a list of words, and at most one absolute cwd"
-            if unknown := sorted(call.args.keys() - _EXEC_ARGS):
+            if unknown := sorted(call.args.keys() - EXEC_ARGS):
                 why = f"exec has an argument that is not judged here: {unknown[0]!r}; leave it out"
             nothing = _exec_problem("exec.no-command", why)
             return _case(call, tool, placed, self._bound(call, CommandText(), placed, _NO_PLAN, "/"), nothing)
@@ -166,8 +161,9 @@ class Judge:
         privileges = needs_privileges(facts, asked_for=command.new_privileges)
         if privileges and placed.placement is Placement.HOST:
             plan = self._plan(call.session, placed.placement, command.timeout_s, privileges)
-        bound = self._bound(call, command, placed, plan, cwd, facts)
-        problem = problem or _no_shell(bound, facts) or _no_privileges(command, placed)
+        bound = self._bound(call, command, placed, plan, cwd or "", facts)
+        problem = problem or (without_directory(facts) if cwd is None else _no_shell(bound, facts))
+        problem = problem or _no_privileges(command, placed)
         arguments = ArgumentJudgement((asked,) if asked else ())
         unheld = question(plan, placed, policy, self.config.exec, privileges=privileges is not None)
         return Case(call, tool, placed, bound, bind(bound), facts, policy, problem, arguments, unheld)
@@ -250,17 +246,13 @@ class Judge:
         return effective(self.config, agent, placement, home=self.site.home, protected_paths=own)
 
     def _client_case(self, call: ToolCall, tool: Decision, names: NameResolver | None) -> Case:
-        reason = "the agent's own program runs it"
-        placed = Placed(
-            Placement.CLIENT, Decision(Layer.ELEVATED, Effect.ALLOW, reason, "placement.client", "built-in")
-        )
         around = self._around(call)
         arguments = _NO_ARGUMENTS
         if tool.effect is Effect.ALLOW:
             arguments = judge_arguments(call, around, self._resolver, names)
-        plain = self._bound(call, CommandText(), placed, _NO_PLAN, around.cwd)
+        plain = self._bound(call, CommandText(), BY_CLIENT, _NO_PLAN, around.cwd)
         bound = replace(plain, real_paths=_real_paths(arguments))
-        return replace(_case(call, tool, placed, bound, None), arguments=arguments)
+        return replace(_case(call, tool, BY_CLIENT, bound, None), arguments=arguments)
 
     def _around(self, call: ToolCall) -> Surroundings:
         """Tell where the arguments of a call are judged: relative paths start from its cwd."""
@@ -297,7 +289,7 @@ class Judge:
                 shown=self.site.shown,
                 workspace=self._workspace(session),
                 account=self.site.host_account,
-                unheld=unheld,
+                unheld=_BY_CLIENT if placement is Placement.CLIENT else unheld,
                 timeout_s=timeout_s,
             )
         return plan_for(
@@ -314,7 +306,9 @@ class Judge:
 
     def _cwd(
         self, command: CommandText, plan: SandboxPlan, placement: Placement
-    ) -> tuple[str, Decision | None]:
+    ) -> tuple[str | None, Decision | None]:
+        if placement is Placement.CLIENT:
+            return client_directory(command, self._resolver)
         if command.cwd is None:
             return plan.workspace, None
         real = self._resolver.real_directory(command.cwd)
@@ -410,32 +404,6 @@ def _no_privileges(command: CommandText, placed: Placed) -> Decision | None:
         "no command gets new privileges in the sandbox; ask for the host with --elevated, or leave it out"
     )
     return _exec_problem("exec.new-privileges", reason)
-
-
-def _command_from(call: ToolCall) -> CommandText | None:
-    """Read the command of an exec call; None where it is unclear, or brings what is not judged."""
-    args = call.args
-    given = [args[name] for name in _COMMAND_ARGS if name in args]
-    wheres = [args[name] for name in _CWD_ARGS if args.get(name) is not None]
-    if args.keys() - _EXEC_ARGS or len(given) != 1 or len(wheres) > 1:
-        return None  # what is not judged must not ride along with what is
-    cwd = _directory(call, wheres[0]) if wheres else call.cwd
-    if wheres and cwd is None:
-        return None
-    command = given[0]
-    if isinstance(command, str) and "argv" not in args:
-        return CommandText(line=command, cwd=cwd)
-    if isinstance(command, (list, tuple)) and command and all(isinstance(word, str) for word in command):
-        return CommandText(argv=tuple(command), cwd=cwd)
-    return None
-
-
-def _directory(call: ToolCall, where: object) -> str | None:
-    """Give the directory that an argument names; a relative one starts from the cwd of the call."""
-    if not isinstance(where, str) or not where:
-        return None
-    path = posixpath.join(call.cwd or "", where)
-    return path if posixpath.isabs(path) else None
 
 
 def _canonical_call(call: ToolCall) -> str:

@@ -145,14 +145,15 @@ class ExecRun(CommandParams):
     def call(self, agent: str) -> ToolCall:
         """Return the call."""
         session, claims = self.session_of(agent), self.claims.value()
-        stricter = {"security": self.security, "ask": self.ask}
+        stricter: dict[str, Any] = {"security": self.security, "ask": self.ask}
         return ToolCall(EXEC, session, claims, self.text(), {}, self.elevated, **stricter)
 
 
 class ToolCheck(SessionParams):
     """`tool.check`; without `wait` a question that people must answer is returned as pending.
 
-    `cwd` is what relative paths in `args` start from; without it, the session's workspace.
+    The agent's own program carries the call out, a command too. `cwd` is where: what relative paths in `args`
+    start from; without it the session's workspace, and for a command nothing.
     """
 
     tool: NonEmpty
@@ -163,7 +164,7 @@ class ToolCheck(SessionParams):
     def call(self, agent: str) -> ToolCall:
         """Return the call."""
         session, claims = self.session_of(agent), self.claims.value()
-        return ToolCall(self.tool, session, claims, args=self.args, cwd=self.cwd)
+        return ToolCall(self.tool, session, claims, args=self.args, cwd=self.cwd, by_client=True)
 
 
 class ApprovalRequest(CommandParams):
@@ -187,7 +188,7 @@ class ApprovalRequest(CommandParams):
         """Return the call."""
         session, claims = self.session_of(agent), self.claims.value()
         tool, cwd = (EXEC, None) if self.tool is None else (self.tool, self.cwd)
-        stricter = {"security": self.security, "ask": self.ask}
+        stricter: dict[str, Any] = {"security": self.security, "ask": self.ask}
         return ToolCall(tool, session, claims, self.text(), self.args, self.elevated, cwd, **stricter)
 
 
@@ -232,7 +233,7 @@ class NewEntry(Params):
     args: Annotated[tuple[Text, ...], Strict(strict=False)] | None = None
     arg_pattern: NonEmpty | None = None
     agent: Annotated[NonEmpty, Field(max_length=200)] | None = None
-    placement: Literal["sandbox", "host"] = "sandbox"
+    placement: Literal["sandbox", "host", "client"] = "sandbox"
 
     def entry(self) -> AllowlistEntry:
         """Return the entry."""

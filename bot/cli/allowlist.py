@@ -19,7 +19,8 @@ _NOTHING = "nothing is on the list: every command is judged by the other rules a
 _PLACES = {"sandbox": "in the sandbox", "host": "on the host", "client": "in the agent's own program"}
 _USAGE = (
     "sayso allowlist list [--agent A] | add PATTERN [--args WORDS | --arg-pattern RE] [--agent A] "
-    "[--placement sandbox|host] | remove ID | export [FILE] | import FILE [--replace]; each with [--json]"
+    "[--placement sandbox|host|client] | remove ID | export [FILE] | import FILE [--replace]; "
+    "each with [--json]"
 )
 
 
@@ -107,7 +108,9 @@ def _add(arguments: list[str]) -> int:
     which.add_argument("--args", help="exactly these arguments, quoted as for a shell; '' for none")
     which.add_argument("--arg-pattern", help="an RE2 expression that the whole argument string must match")
     parser.add_argument("--agent", help="for this agent alone")
-    parser.add_argument("--placement", choices=("sandbox", "host"), help="where it counts (default: sandbox)")
+    parser.add_argument(
+        "--placement", choices=("sandbox", "host", "client"), help="where it counts (default: sandbox)"
+    )
     parser.json_flag()
     options = parser.parse_args(arguments)
     given = {"args": _words(options.args), "argPattern": options.arg_pattern, "agent": options.agent}

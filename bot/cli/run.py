@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 DEFAULT_AGENT = "main"
-_RUN_COMMANDS = ("exec", "bash")
 
 
 def exec_command(arguments: list[str]) -> int:
@@ -53,7 +52,7 @@ def check_command(arguments: list[str]) -> int:
     parser.add_argument("tool", help="the tool's name")
     parser.add_argument("--args", default="{}", metavar="JSON", help="its arguments, as a JSON object")
     parser.add_argument(
-        "--cwd", metavar="D", help="what relative paths start from (default: here; for exec the workspace)"
+        "--cwd", metavar="D", help="where it would run, and relative paths start (default: here)"
     )
     _identity(parser)
     _waiting(parser)
@@ -62,9 +61,8 @@ def check_command(arguments: list[str]) -> int:
         "tool": options.tool,
         "args": json_object(options.args, "check", "--args"),
         "wait": options.wait,
+        "cwd": os.path.abspath(options.cwd or _here()),  # noqa: PTH100 - pathlib is not worth its import
     }
-    if options.cwd or options.tool.lower() not in _RUN_COMMANDS:  # those start in the session's workspace
-        params["cwd"] = os.path.abspath(options.cwd or _here())  # noqa: PTH100 - pathlib is not worth its import
     return _ask(options, "tool.check", {**params, **_session(options)})
 
 

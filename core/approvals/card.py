@@ -33,6 +33,9 @@ _WORDS = {
     "called-off": "Called off",
 }
 
+_NOT_TOLD = "(no directory was told)"
+_PLACES = {Placement.HOST: "HOST", Placement.CLIENT: "HOST, by the agent's own program"}
+
 _STATUS = {
     State.WAITING: Status.PENDING,
     State.APPROVED: Status.PENDING,
@@ -65,8 +68,8 @@ def card_of(request: Request, secrets: Sequence[str] = (), terms: Terms = ANYTHI
         agent=shown(request.call.agent),
         session=shown(str(request.call.session)),
         command=safe(request.canonical, secrets=secrets, multiline=True),
-        cwd=shown(request.cwd),
-        placement="HOST" if on_host else f"sandbox ({request.sandbox})",
+        cwd=shown(request.cwd) or _NOT_TOLD,
+        placement=_PLACES.get(request.placement) or f"sandbox ({request.sandbox})",
         on_host=on_host,
         reason=shown(str(request.verdict.get("reason", ""))),
         rule=shown(str(request.verdict.get("rule", ""))),

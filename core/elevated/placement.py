@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from core.config import Config, ExecHost, SandboxBackend, SandboxMode
 from core.display import moment
@@ -30,8 +31,19 @@ class Placed:
     standing: Standing = NOT_ELEVATED
 
 
+BY_CLIENT: Final = Placed(
+    Placement.CLIENT,
+    Decision(Layer.ELEVATED, Effect.ALLOW, "the agent's own program runs it", "placement.client", "built-in"),
+)
+
+
 def place(config: Config, call: ToolCall, standing: Standing = NOT_ELEVATED) -> Placed:
-    """Settle where a call would run, before anyone is asked."""
+    """Settle where a call would run, before anyone is asked.
+
+    No level counts for what the agent's own program runs: it is not in our sandbox to be lifted out of it.
+    """
+    if call.by_client:
+        return BY_CLIENT
     configured = _configured(config, call)
     if configured.decision.rule == _NO_NODE:
         return configured

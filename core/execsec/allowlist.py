@@ -21,7 +21,13 @@ from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import RUNS_ANYTHING
 
 _CACHE = 4096  # more than there are entries: going through them in order must not compile each anew
-_SANDBOX: Final = Placement.SANDBOX  # `client` counts as the host
+# An entry counts where it says. What may run on the host may run in the agent's own program, which is there
+# too; what was allowed to that program alone was never said of us.
+_COUNTS_IN: Final = {
+    Placement.SANDBOX: frozenset((Placement.SANDBOX,)),
+    Placement.HOST: frozenset((Placement.HOST, Placement.CLIENT)),
+    Placement.CLIENT: frozenset((Placement.CLIENT,)),
+}
 _SYSTEM_LINKS = ("/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
@@ -114,7 +120,7 @@ def _admits(entry: AllowlistEntry, program: _Program) -> bool:
 
 def _counts_here(entry: AllowlistEntry, around: Circumstances) -> bool:
     for_agent = entry.agent is None or entry.agent == around.agent
-    return for_agent and (entry.placement is _SANDBOX) is (around.placement is _SANDBOX)
+    return for_agent and around.placement in _COUNTS_IN[entry.placement]
 
 
 def _is_pinned(entry: AllowlistEntry, program: _Program) -> bool:

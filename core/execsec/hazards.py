@@ -175,9 +175,11 @@ def _found(segment: Segment) -> Iterator[Hazard]:
             )
     if segment.cwd is None:
         why = "a command before it may change the shell, or its directory, in a way that cannot be followed"
-        if segment.nowhere is not None:
+        if not segment.places:
+            why = "no cwd came with it, so it is not known where it would run"
+        elif segment.nowhere is not None:
             why = f"`cd {safe(segment.nowhere)}` stands before it, and there is no such directory now"
-        yield Hazard("exec.cwd-unknown", why)
+        yield Hazard("exec.cwd-unknown", why, even_under_full=not segment.places)
 
 
 def _program(segment: Segment) -> Iterator[Hazard]:

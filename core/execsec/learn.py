@@ -19,7 +19,7 @@ from core.shell.scripts import NOT_THERE
 _PLACES = {
     Placement.SANDBOX: "in the sandbox",
     Placement.HOST: "on the host",
-    Placement.CLIENT: "on the host",
+    Placement.CLIENT: "in the agent's own program",
 }
 
 

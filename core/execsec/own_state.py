@@ -50,7 +50,7 @@ def _named(segment: Segment, env: Sequence[tuple[str, str]], policy: ExecPolicy)
     leads_away = _LEADS_AWAY.search(joined) is not None
     for cwd in segment.places or ("/",):
         if leads_away or _may_hold(cwd, policy.protected_paths):
-            places = (_place(piece, cwd, policy.home) for text in texts for piece in _pieces(text) if piece)
+            places = (_place(piece, cwd, policy.home) for text in texts for piece in pieces(text) if piece)
             found = next(filter(None, (_protected(place, policy) for place in places)), None)
             if found is not None:
                 return found
@@ -66,7 +66,7 @@ def _may_hold(directory: str, protected: tuple[str, ...]) -> bool:
     return any(_is_below(path, directory) for path in protected)
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces(text: str) -> Iterator[str]:
     """Give a word, its parts at `=`, `:`, `@` and `,`, and a path that is joined to short options."""
     yield text
     parts = _SEPARATOR.split(text)

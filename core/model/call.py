@@ -40,6 +40,7 @@ class ToolCall:
     `security` and `ask` are modes of `tools.exec` that the agent asks for; they only make it stricter.
     `elevated` is the level that the agent asks for; `directive` is the id of what a person set for this one
     command, and comes from the gate alone. `credential` is the digest of the token that it came in with.
+    `by_client` tells that the agent's own program carries it out, as it does every call but those of exec.
     """
 
     tool: str
@@ -53,6 +54,7 @@ class ToolCall:
     ask: str | None = None
     directive: str | None = None
     credential: str | None = None
+    by_client: bool = False
 
     @property
     def agent(self) -> str:

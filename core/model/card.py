@@ -22,13 +22,14 @@ class CardOutcome:
 class Card:
     """Texts are already safe to show (core.display); times are epoch ms.
 
-    `placement` reads "sandbox (bubblewrap)" or "HOST". `always` says in words what Always would remember;
-    where it is empty, `always_why` says why there is nothing to remember and the button is not offered.
-    `durations` (ms) are the times for which it can be allowed; `denies_always` tells of "deny always".
-    `decided` is None while it waits, else who and what in words; `decided_at` is when. `progress` tells,
-    where several people must say yes, how many have, and who said what; it is empty elsewhere. `elevated`
-    tells of elevated mode: which level, by whom, until when, or that the agent asks for it; empty without.
-    `unheld` tells why this run on the host would have Sayso's own state in its reach; empty where it has not.
+    `placement` reads "sandbox (bubblewrap)" or "HOST", with "by the agent's own program" where that runs it.
+    `always` says in words what Always would remember; where it is empty, `always_why` says why there is
+    nothing to remember and the button is not offered. `durations` (ms) are the times for which it can be
+    allowed; `denies_always` tells of "deny always". `decided` is None while it waits, else who and what in
+    words; `decided_at` is when. `progress` tells, where several people must say yes, how many have, and who
+    said what; it is empty elsewhere. `elevated` tells of elevated mode: which level, by whom, until when, or
+    that the agent asks for it; empty without. `unheld` tells why this run on the host would have Sayso's own
+    state in its reach; empty where it has not.
     """
 
     request_id: str

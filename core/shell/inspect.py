@@ -25,9 +25,17 @@ MAX_SCRIPTS: Final = 16
 
 
 def inspect(
-    command: CommandText, *, cwd: str, path: Sequence[str], resolver: Resolver, parse: Parse = parse_here
+    command: CommandText,
+    *,
+    cwd: str | None,
+    path: Sequence[str],
+    resolver: Resolver,
+    parse: Parse = parse_here,
 ) -> CommandFacts:
-    """Find out what a command would run; what is not plainly understood is refused, never guessed."""
+    """Find out what a command would run; what is not plainly understood is refused, never guessed.
+
+    `cwd` is None where it is not known in which directory it would run.
+    """
     text = command.line if command.line is not None else " ".join(quote(word) for word in command.argv)
     try:
         rendered = _analyse(command, text, cwd, Analysis(path, resolver, _Counting(parse)))
@@ -48,7 +56,7 @@ def inspect(
     )
 
 
-def _analyse(command: CommandText, text: str, cwd: str, analysis: Analysis) -> Rendered:
+def _analyse(command: CommandText, text: str, cwd: str | None, analysis: Analysis) -> Rendered:
     if len(text) >= _FEW and _is_too_long(text, MAX_LENGTH):
         why = f"it is {MAX_LENGTH // 1024} KiB ({MAX_LENGTH:,} bytes) long or more; put long text into a file"
         raise Refused("too-long", 0, why)
@@ -82,7 +90,7 @@ class _Counting:
         return commands
 
 
-def _resolved(command: CommandText, cwd: str, analysis: Analysis) -> Rendered:
+def _resolved(command: CommandText, cwd: str | None, analysis: Analysis) -> Rendered:
     fed = command.stdin is not None
     if command.line is not None:
         return analysis.line(analysis.parse(command.line), cwd, fed=fed)

@@ -12,6 +12,7 @@ import pytest
 
 from adapters.ingress.agent_methods import AGENT_METHODS
 from adapters.ingress.connection import Connection, Service
+from adapters.ingress.jsonrpc import VALUES_LIMIT
 from adapters.ingress.operator_methods import OPERATOR_METHODS
 from core.credentials import digest
 from core.model.principal import PeerCredentials
@@ -63,7 +64,8 @@ async def test_hello_is_said_once(site):
     assert "already" in (await peer.call("hello", token="agent-token"))["error"]["message"]
 
 
-async def test_who_says_nothing_is_let_go(short_home, site):
+@pytest.mark.parametrize("said", [b"", b"what?\n", b'{"jsonrpc"'])
+async def test_who_says_no_hello_is_let_go_whatever_else_they_say(short_home, site, said):
     service = Service(site.gatekeeper, site.desk, some_desks(console=site.console), hello_deadline_s=0.05)
     served: list[asyncio.Task[None]] = []
 
@@ -74,11 +76,23 @@ async def test_who_says_nothing_is_let_go(short_home, site):
 
     async with await asyncio.start_unix_server(connected, short_home / "other.sock"):
         reader, writer = await asyncio.open_unix_connection(short_home / "other.sock")
-        told = json.loads(await reader.readline())
-        assert "no hello" in told["error"]["message"]
-        assert await reader.read() == b""
+        writer.write(said)
+        async with asyncio.timeout(10):
+            *_, told, nothing = (await reader.read()).split(b"\n")
+        assert "no hello" in json.loads(told)["error"]["message"]
+        assert nothing == b""
         writer.close()
         await asyncio.gather(*served)
+
+
+async def test_an_agent_may_send_fewer_values_in_a_line_than_the_operator(site):
+    many = [1] * (VALUES_LIMIT + 1)
+    agent, operator = await site.agent(), await site.operator()
+    agent.start("session.describe", many=many)
+    refused = await agent.answer(None)  # whose call it is was not read either
+    assert "more than 5000 values" in refused["error"]["message"]
+    taken = await operator.call("exec.approval.list", many=many)
+    assert taken["error"]["data"] == {"field": "many"}  # it was read, and is no parameter
 
 
 @pytest.mark.parametrize("method", sorted(OPERATOR_METHODS))

@@ -102,9 +102,27 @@ def test_placement_and_agent_must_be_the_same() -> None:
     assert effect("rg x", sandbox, placement=Placement.HOST, ask="off") == "deny"
     assert effect("rg x", host, ask="off") == "deny"
     assert effect("rg x", host, placement=Placement.HOST, ask="off") == "allow"
-    assert effect("rg x", host, placement=Placement.CLIENT, ask="off") == "allow"
     assert effect("rg x", structs.replace(sandbox, agent="other"), ask="off") == "deny"
     assert effect("rg x", structs.replace(sandbox, agent="main"), ask="off") == "allow"
+
+
+# The place of an entry, and one in which a command would run that it admits.
+COUNTS = {
+    (Placement.SANDBOX, Placement.SANDBOX),
+    (Placement.HOST, Placement.HOST),
+    (Placement.HOST, Placement.CLIENT),
+    (Placement.CLIENT, Placement.CLIENT),
+}
+
+
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("place", Placement)
+@pytest.mark.parametrize("of_entry", Placement)
+def test_in_which_places_an_entry_counts(of_entry: Placement, place: Placement, *, learned: bool) -> None:
+    real_path = "/usr/bin/rg" if learned else None
+    entry = AllowlistEntry("/usr/bin/rg", placement=of_entry, real_path=real_path, source="test")
+    expected = "allow" if (of_entry, place) in COUNTS else "deny"
+    assert effect("rg x", entry, placement=place, ask="off") == expected
 
 
 @pytest.mark.parametrize(

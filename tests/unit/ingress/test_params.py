@@ -159,3 +159,16 @@ def test_an_environment_that_no_program_is_given_is_refused(env, told):
 def test_an_environment_as_large_as_it_may_be_is_taken():
     env = {f"V{n:03}": "x" * 120 for n in range(1000)}
     assert len(p.read(p.ExecRun, {"argv": ["rg"], "env": env}).env) == 1000
+
+
+def test_only_what_tool_check_asks_about_is_carried_out_by_the_client():
+    bash = {"tool": "Bash", "args": {"command": "ls"}}
+    assert p.read(p.ToolCheck, bash).call("main").by_client
+    assert not p.read(p.ExecRun, {"command": "ls"}).call("main").by_client
+    for asked in ({"command": "ls"}, {"argv": ["ls"]}, bash):
+        assert not p.read(p.ApprovalRequest, asked).call("main").by_client
+
+
+@pytest.mark.parametrize("field", ["elevated", "env", "by_client", "byClient", "placement", "command"])
+def test_tool_check_takes_nothing_that_would_change_where_or_how_it_is_judged(field):
+    assert refusal(p.ToolCheck, tool="Bash", args={"command": "ls"}, **{field: "full"}).field == field

@@ -1,0 +1,168 @@
+"""What may come between a yes and its use: another waiter, a lock, a new rule, a run under the same id."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from core.config import Config
+from core.errors import UnknownRequest
+from core.judge import Judge
+from core.model.call import ToolCall
+from core.model.outcome import Status
+from core.model.request import Answer, Change, Review, State
+from tests.core_system import ALICE, MAIN, Noting, exec_call
+
+BASH = ToolCall("Bash", MAIN, args={"command": "rm -r build"}, cwd="/usr", by_client=True)
+
+
+def config(**rules):
+    return {"tools": {"profile": "coding", "exec": {"security": "allowlist", "ask": "on-miss", **rules}}}
+
+
+def put_in_force(system, **rules):
+    old = system.judge
+    new = Config.model_validate(config(**rules))
+    system.judge = Judge(new, old.site, old._resolver, old._names)
+
+
+def before_commit(meddled, hook):
+    """Do something once, before the store keeps the next change."""
+
+    async def meddle(*_args, **_fields):
+        meddled.before.pop("commit", None)
+        await hook()
+
+    meddled.before["commit"] = meddle
+
+
+@pytest.fixture
+def make(make_system, meddled):
+    return lambda: make_system(config(), through=meddled)
+
+
+async def soon(work):
+    return await asyncio.wait_for(work, 5)
+
+
+async def approved(system, call=BASH):
+    asked = await system.gate.ask(call, None)
+    assert asked.status is Status.PENDING
+    assert (await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ONCE, ALICE)))["accepted"]
+    return asked.request_id
+
+
+def waiting(system, request_id):
+    return soon(system.gate.wait("main", request_id, Noting()))
+
+
+async def test_of_two_who_wait_for_one_yes_one_gets_it(make):
+    system = make()
+    request_id = await approved(system)
+    answers = await asyncio.gather(waiting(system, request_id), waiting(system, request_id))
+    assert sorted(answer.status for answer in answers) == [Status.ALLOWED, Status.DENIED]
+    refused = next(answer for answer in answers if answer.status is Status.DENIED)
+    assert "taken already" in refused.reason
+
+
+async def test_a_yes_that_was_called_off_as_it_was_handed_over_is_none(make, meddled):
+    system = make()
+    request_id = await approved(system)
+    before_commit(meddled, lambda: system.approvals.call_off("everything is locked"))
+    outcome = await waiting(system, request_id)
+    assert outcome.status is Status.DENIED
+    assert (await system.store.request(request_id)).state is State.WITHDRAWN
+
+
+async def test_a_rule_that_came_as_it_was_handed_over_holds(make, meddled):
+    system = make()
+    request_id = await approved(system)
+
+    async def forbid():
+        put_in_force(system, deny=["* -r *"])
+        await system.store.revise()
+
+    before_commit(meddled, forbid)
+    outcome = await waiting(system, request_id)
+    assert (outcome.status, outcome.reason.startswith("it was allowed, but by now")) == (Status.DENIED, True)
+
+
+async def test_a_change_that_does_not_matter_only_has_it_decided_again(make, meddled):
+    system = make()
+    request_id = await approved(system)
+    before_commit(meddled, system.store.revise)
+    assert (await waiting(system, request_id)).status is Status.ALLOWED
+
+
+async def test_what_nobody_answered_yet_is_not_run_nor_ended_by_a_run_under_its_id(make):
+    system = make()
+    asked = await system.gate.ask(exec_call("ls"), None)
+    for call in (exec_call("ls"), exec_call("id")):
+        outcome = await soon(system.gate.run_approved(call, asked.request_id, Noting()))
+        assert outcome.status is Status.PENDING
+    assert (await system.store.request(asked.request_id)).state is State.WAITING
+    assert system.orders == []
+
+
+async def test_a_run_that_ended_is_not_overwritten_by_another_under_its_id(make):
+    system = make()
+    request_id = await approved(system, exec_call("ls"))
+    ran = await soon(system.gate.run_approved(exec_call("ls"), request_id, Noting()))
+    assert ran.status is Status.FINISHED
+    for call in (exec_call("ls"), exec_call("id")):
+        outcome = await soon(system.gate.run_approved(call, request_id, Noting()))
+        assert (outcome.status, outcome.exit_code) == (Status.FINISHED, 0)
+    assert (await system.store.request(request_id)).state is State.FINISHED
+    assert len(system.orders) == 1
+
+
+async def test_a_request_is_named_by_eight_characters_or_more_that_only_it_begins_with(make):
+    system = make()
+    request_id = (await system.gate.ask(BASH, None)).request_id
+    assert (await system.gate.withdraw("main", request_id[:8])).status is Status.WITHDRAWN
+    with pytest.raises(UnknownRequest, match="no request of this agent"):
+        await system.gate.withdraw("main", request_id[:7])
+    kept = await system.store.request(request_id)
+    other = replace(kept, id=f"{request_id[:8]}-0000-4000-8000-000000000000", state=State.DENIED, copies=())
+    assert await system.ledger.commit(Change(other, insert=True))
+    with pytest.raises(UnknownRequest, match="several requests begin with"):
+        await system.gate.withdraw("main", request_id[:8])
+    assert (await system.gate.withdraw("main", request_id)).request_id == request_id
+
+
+async def test_a_call_to_be_run_does_not_join_a_question_that_only_asks(make):
+    system = make()
+    asked = await system.gate.ask(exec_call("ls"), None)
+    task, observer = system.asking(exec_call("ls"))
+    await soon(observer.asked.wait())
+    assert len(await system.console.pending()) == 2
+    assert (await system.gate.ask(exec_call("ls"), None)).request_id == asked.request_id
+    for each in await system.console.pending():
+        await system.gate.withdraw("main", each["id"])
+    await soon(task)
+
+
+async def test_a_yes_that_is_used_after_its_time_has_expired_and_was_not_revoked(make, meddled, clock):
+    system = make()
+    request_id = await approved(system, exec_call("ls"))
+    clock.advance(121_000)
+    refused = asyncio.Event()
+
+    async def note(*_args, **_fields):
+        refused.set()
+
+    meddled.after["commit"] = note
+    running = asyncio.create_task(system.gate.run_approved(exec_call("ls"), request_id, Noting()))
+    await soon(refused.wait())
+    for _ in range(
+        50
+    ):  # so many turns of the store later it still waits for its end, and has not made one up
+        await system.store.revision()
+    assert (await system.store.request(request_id)).state is State.APPROVED
+    keeper = asyncio.create_task(system.approvals.keep_deadlines(system.gate.fallback))
+    outcome = await soon(running)
+    keeper.cancel()
+    await asyncio.gather(keeper, return_exceptions=True)
+    assert (outcome.status, system.orders) == (Status.EXPIRED, [])
