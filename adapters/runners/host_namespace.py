@@ -81,9 +81,11 @@ def _shut(account: Account) -> Iterator[Mount]:
     for place in RUNTIME_SHOWN:
         if os.path.exists(place) and account.barrier(place) is None:  # noqa: PTH110 - for every run
             yield Mount(Effect.OPEN, os.path.realpath(place))
-    for path in dict.fromkeys(map(_room, _sockets())):
-        if account.barrier(path) is None:
-            yield _hiding(path)
+    connectable = (
+        path for path in _sockets() if account.barrier(path) is None and account.may(path, os.W_OK)
+    )
+    for path in dict.fromkeys(map(_room, connectable)):
+        yield _hiding(path)
 
 
 def _sockets() -> Iterator[str]:

@@ -22,12 +22,14 @@ _PATIENCE_S: Final = 10.0
 _IN_SIGHT: Final = 20  # lines of what a trial says that are worth telling
 # Says what of these paths is still in sight, and whether rights could be gained; nothing where all is held.
 _LOOK: Final = """
+outside=$1
+shift
 for path; do
   if [ -d "$path" ]; then [ -z "$(ls -A "$path" 2>/dev/null)" ] || echo "$path is in sight"
   elif [ -s "$path" ] && [ -r "$path" ]; then echo "$path is in sight"
   fi
 done
-[ "$(readlink /proc/self/ns/user)" != "$OUTSIDE" ] || echo "it has no user namespace of its own"
+[ "$(readlink /proc/self/ns/user)" != "$outside" ] || echo "it has no user namespace of its own"
 grep -q "^NoNewPrivs:.1" /proc/self/status || echo "programs could gain rights in it"
 grep -q "^CapEff:.0*$" /proc/self/status || echo "it has capabilities"
 """
@@ -80,10 +82,21 @@ def _way(path: str) -> tuple[Path, ...]:
 def _look_around(plan: SandboxPlan, account: Account) -> str:
     bwrap = find_bubblewrap()
     outside = str(Path("/proc/self/ns/user").readlink())
-    options = namespace_options(plan, account, bwrap, env={**_ENV, "OUTSIDE": outside}, cwd="/")
+    options = namespace_options(plan, account, bwrap, env=_ENV, cwd="/")
     with memory_file(encoded(options)) as descriptor:
         done = subprocess.run(
-            [bwrap.path, "--args", str(descriptor), "--", "/bin/sh", "-c", _LOOK, "sh", *plan.masked],
+            [
+                bwrap.path,
+                "--args",
+                str(descriptor),
+                "--",
+                "/bin/sh",
+                "-c",
+                _LOOK,
+                "sh",
+                outside,
+                *plan.masked,
+            ],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             cwd="/",

@@ -1,0 +1,270 @@
+"""A held run on the host: what it keeps, what a person opens to it, what it leaves, and what it is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from adapters.runners import bubblewrap, host_trial, threaded
+from adapters.runners.accounts import Account
+from adapters.runners.bubblewrap import encoded, find_bubblewrap
+from adapters.runners.host import namespace_options
+from adapters.runners.host_trial import why_not_held
+from adapters.runners.leftovers import kill_leftovers, marked
+from adapters.runners.process import memory_file
+from core.errors import RunError
+from core.model.plan import RunResult, SandboxPlan
+from tests.integration.runners.kit import Place, Recorder, processes_with
+
+NOBODY = pwd.getpwnam("nobody")
+
+
+async def run(place: Place, script: str, *, by_person: bool = False, **options: object) -> RunResult:
+    order = place.shell(script, runner="host", **options)
+    return await place.host.run(replace(order, by_person=by_person), Recorder())
+
+
+async def test_the_rest_of_the_machine_is_there_as_it_is(place: Place) -> None:
+    (place.root / "notes").write_text("found")
+    (place.root / "notes").chmod(0o644)
+    result = await run(
+        place,
+        f"cat {place.root}/notes; ls -d /proc/{os.getpid()}; touch /var/tmp/sayso-seen && rm /var/tmp/sayso-seen",
+    )
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == f"found/proc/{os.getpid()}\n"
+    assert result.held == ("state", "programs", "sockets", "terminals", "privileges")
+
+
+async def test_terminals_of_its_own_can_be_made(place: Place) -> None:
+    result = await run(place, "exec 7<>/dev/ptmx && ls /dev/pts")
+    assert result.stdout.split() == ["0", "ptmx"]
+
+
+@pytest.fixture
+def service(place: Place) -> Iterator[Path]:
+    """A socket that the account may connect to, in a directory beside other files."""
+    directory = place.root / "service"
+    directory.mkdir()
+    (directory / "notes").touch()
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(directory / "s"))
+        listening.listen()
+        (directory / "s").chmod(0o666)
+        yield directory / "s"
+
+
+CONNECT = (
+    "perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_STREAM, 0); "
+    "connect($s, pack_sockaddr_un($ARGV[0])) or die $!' "
+)
+
+
+@pytest.mark.parametrize(
+    ("opened", "by_person", "reached"),
+    [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
+)
+async def test_a_socket_is_open_only_where_the_operator_opens_it_and_a_person_allowed_the_run(
+    place: Place,
+    service: Path,
+    opened: bool,  # noqa: FBT001 - a table
+    by_person: bool,  # noqa: FBT001 - as above
+    reached: bool,  # noqa: FBT001 - as above
+) -> None:
+    place.on_the_host = replace(place.on_the_host, sockets=(str(service),) if opened else ())
+    result = await run(place, CONNECT + str(service), by_person=by_person)
+    assert (result.exit_code == 0) is reached, result.stderr
+
+
+async def test_what_is_shown_is_there_though_it_lies_where_all_is_hidden(place: Place) -> None:
+    shown = Path("/run") / f"sayso-test-{os.getpid()}"
+    shown.mkdir()
+    try:
+        (shown / "agent.sock").touch()
+        place.on_the_host = replace(place.on_the_host, readable=(str(shown),))
+        result = await run(place, f"ls {shown}; touch {shown}/x || ls -A /run")
+    finally:
+        shutil.rmtree(shown)
+    assert result.stdout.split("\n")[0] == "agent.sock"
+    assert "dbus" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        "setsid sleep {tag} & ",
+        "env -i setsid sleep {tag} & ",
+        "(env -i setsid sh -c 'sleep {tag} & sleep {tag}' &) ; ",
+        'perl -e \'fork and exit; fork and exit; %ENV = (); exec "sleep", "{tag}"\'; ',
+    ],
+)
+async def test_nothing_outlives_it_however_it_hides(place: Place, leave: str) -> None:
+    tag = f"77.{os.getpid()}"
+    result = await run(place, leave.format(tag=tag) + "echo ended")
+    assert result.stdout == "ended\n"
+    assert processes_with(tag) == []
+
+
+async def test_what_it_left_is_found_by_the_next_daemon_too(place: Place) -> None:
+    tag = f"78.{os.getpid()}"
+    order = place.shell(f"env -i setsid sleep {tag} & echo up; exec sleep {tag}", runner="host")
+    heard = Recorder()
+    task = asyncio.create_task(place.host.run(order, heard))
+    await heard.first.wait()
+    assert len(marked(order.request_id)) >= 2
+    assert kill_leftovers(f"{order.request_id}0") == 0
+    assert kill_leftovers(order.request_id) >= 2
+    await task
+    assert processes_with(tag) == []
+
+
+async def test_who_needs_rights_is_told_how_to_ask_for_them(place: Place) -> None:
+    result = await run(place, "echo 'sudo: The \"no new privileges\" flag is set' >&2; exit 1")
+    assert "--new-privileges" in " ".join(result.notes)
+    assert (await run(place, "echo all well; exit 1")).notes == ()
+
+
+class Homely:
+    """Runs of an account that has a home, as `namespace_options` lays them out."""
+
+    def __init__(self, place: Place) -> None:
+        self.home = place.root / "home"
+        for path in (".config/git", ".ssh", "bin"):
+            (self.home / path).mkdir(parents=True)
+        for path in (".bashrc", ".ssh/config", ".config/git/config"):
+            (self.home / path).write_text("as it was")
+        for path in (self.home, *self.home.rglob("*")):
+            os.chown(path, NOBODY.pw_uid, NOBODY.pw_gid)
+        self.account = Account("nobody", NOBODY.pw_uid, NOBODY.pw_gid, drop=True, home=str(self.home))
+        self.plan = place.on_the_host
+
+    def run(self, script: str, *, by_person: bool = False) -> int:
+        bwrap = find_bubblewrap()
+        options = namespace_options(
+            self.plan, self.account, bwrap, env={"PATH": "/usr/bin:/bin"}, cwd="/", by_person=by_person
+        )
+        with memory_file(encoded(options)) as descriptor:
+            command = [bwrap.path, "--args", str(descriptor), "--", "/bin/sh", "-c", script]
+            return subprocess.run(
+                command,
+                pass_fds=(descriptor,),
+                cwd=self.home,
+                stderr=subprocess.DEVNULL,
+                **self.account.identity,
+            ).returncode
+
+    def texts(self) -> list[str]:
+        return [(self.home / path).read_text() for path in (".bashrc", ".ssh/config", ".config/git/config")]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "echo evil >{home}/.bashrc",
+        "rm -f {home}/.bashrc",
+        "echo evil >{home}/x && mv -f {home}/x {home}/.bashrc",
+        "echo evil >>{home}/.config/git/config",
+        "mv {home}/.config {home}/c2 && mkdir -p {home}/.config/git && echo evil >{home}/.config/git/config",
+        "mv {home}/.ssh {home}/s2 && mkdir {home}/.ssh && echo evil >{home}/.ssh/config",
+        "touch {home}/bin/ls",
+    ],
+)
+def test_only_what_a_person_allowed_changes_what_others_run_later(place: Place, script: str) -> None:
+    homely = Homely(place)
+    assert homely.run(script.format(home=homely.home)) != 0
+    assert homely.texts() == ["as it was"] * 3
+    assert list((homely.home / "bin").iterdir()) == []
+    assert homely.run(f"echo seen >{homely.home}/notes && cat {homely.home}/.bashrc") == 0
+    assert homely.run(script.format(home=homely.home), by_person=True) == 0
+
+
+def test_a_start_up_file_that_was_not_there_is_told_of(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    homely = Homely(place)
+    monkeypatch.setattr("adapters.runners.host.host_account", lambda _user: homely.account)
+    result = asyncio.run(run(place, f"echo evil >{homely.home}/.zshrc"))
+    assert f"{homely.home}/.zshrc" in " ".join(result.notes)
+    assert asyncio.run(run(place, "true")).notes == ()
+
+
+def held(place: Place, **changes: object) -> SandboxPlan:
+    return replace(place.on_the_host, **changes)
+
+
+def test_where_all_is_well_the_trial_says_nothing(place: Place) -> None:
+    assert why_not_held(held(place)) is None
+
+
+def test_root_is_held_by_nothing(place: Place) -> None:
+    assert "run as root" in str(why_not_held(held(place, user=None)))
+    with pytest.raises(RunError, match=r"hostUser: root is whom nothing holds"):
+        why_not_held(held(place, user="root"))
+    with pytest.raises(RunError, match=r"hostUser: there is no account 'nosuch'"):
+        why_not_held(held(place, user="nosuch"))
+
+
+def test_a_state_behind_a_link_that_the_account_could_exchange_is_not_held(place: Place) -> None:
+    mine = place.root / "mine"
+    mine.mkdir()
+    os.chown(mine, NOBODY.pw_uid, NOBODY.pw_gid)
+    (mine / "link").symlink_to(place.state)
+    assert "is a link" in str(why_not_held(held(place, masked=(str(mine / "link"),))))
+    (place.root / "link").symlink_to(place.state)
+    assert why_not_held(held(place, masked=(str(place.root / "link"),))) is None
+
+
+def test_a_configuration_with_a_second_name_is_not_held(place: Place) -> None:
+    config = place.root / "config.yaml"
+    config.write_text("x")
+    assert why_not_held(held(place, masked=(str(config),))) is None
+    os.link(config, place.root / "second")
+    assert "2 names (hard links)" in str(why_not_held(held(place, masked=(str(config),))))
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("echo bubblewrap 0.5.0", "0.7 or newer is needed"),
+        (
+            "echo bubblewrap 0.8.0; echo 'setting up uid map: Permission denied' >&2; exit 1",
+            "setting up uid map",
+        ),
+        (
+            '[ "$1" = --version ] && echo bubblewrap 0.8.0 && exit; shift 3; exec "$@"',
+            "no user namespace of its own",
+        ),
+    ],
+)
+def test_a_bubblewrap_that_cannot_hold_is_found_out(
+    place: Place, monkeypatch: pytest.MonkeyPatch, program: str, said: str
+) -> None:
+    stub = place.root / "bwrap"
+    stub.write_text(f"#!/bin/sh\n{program}\n")
+    stub.chmod(0o755)
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda *_args, **_fields: str(stub))
+    assert said in str(why_not_held(held(place)))
+
+
+def test_without_bubblewrap_nothing_is_held(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bubblewrap.shutil, "which", lambda *_args, **_fields: None)
+    assert "bubblewrap is not installed" in str(why_not_held(held(place)))
+
+
+def test_a_kernel_that_cannot_close_abstract_sockets_holds_only_where_there_are_none(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_trial, "scopes_abstract_sockets", lambda: False)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"\0sayso-test-{os.getpid()}")
+        listening.listen()
+        assert "abstract socket" in str(why_not_held(held(place)))
+        monkeypatch.setattr(host_trial, "scopes_abstract_sockets", threaded.scopes_abstract_sockets)
+        assert why_not_held(held(place)) is None
