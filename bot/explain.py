@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,13 @@ KEPT_JUDGES = 64
 
 
 class Explainer:
-    """Answers rows against loaded configuration; rows may bring configuration of their own."""
+    """Answers rows against loaded configuration; rows may bring configuration of their own.
 
-    def __init__(self, loaded: LoadedConfig, home: Path) -> None:
+    With `any_machine` it answers as on one that can hold runs on the host, whatever this one can.
+    """
+
+    def __init__(self, loaded: LoadedConfig, home: Path, *, any_machine: bool = False) -> None:
+        self._any_machine = any_machine
         self._loaded = loaded
         self._home = home
         self._resolver = FilesystemResolver()
@@ -45,6 +50,7 @@ class Explainer:
             if len(self._judges) >= KEPT_JUDGES:
                 self._judges.clear()
             site = survey(loaded.config, self._home, loaded.protected_paths)
+            site = replace(site, unheld=None) if self._any_machine else site
             judge = Judge(
                 settled(loaded.config), site, self._resolver, self._names, parse=self._parsers.parse
             )

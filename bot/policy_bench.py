@@ -46,7 +46,7 @@ class Bench:
 
     def __init__(self, loaded: LoadedConfig, home: Path) -> None:
         self._loaded = loaded
-        self._explainer = Explainer(loaded, home)
+        self._explainer = Explainer(loaded, home, any_machine=True)
 
     def result(self, case: Case) -> Result:
         """Judge one case; raises ConfigError, with file and line, where it cannot be judged."""

@@ -72,8 +72,9 @@ def pieces(text: str) -> Iterator[str]:
     parts = _SEPARATOR.split(text)
     if len(parts) > 1:
         yield from parts
-    if text[:1] == "-" and (option := _IN_OPTION.match(text)):
+    if text[:1] == "-" and "/" in text and (option := _IN_OPTION.match(text)):
         yield text[option.end() :]
+        yield text[len("-o") :]
 
 
 def _protected(place: str, policy: ExecPolicy) -> str | None:

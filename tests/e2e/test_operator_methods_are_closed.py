@@ -22,7 +22,7 @@ NOT_PERMITTED, NEEDED, INVALID = -32002, -32008, -32602
 # Calls every method without parameters, then gives what is piped in as the passphrase, and calls them again.
 CALLS = """
 import json, sys
-from bot.client import Client, Refused, socket_path
+from bot.client import Client, Refused, home_socket
 with open(sys.argv[1]) as file:
     token, methods, passphrase = json.load(file)
 def code(client, method, params={}):
@@ -31,7 +31,7 @@ def code(client, method, params={}):
     except Refused as refused:
         return [refused.code, refused.message]
     return [0, ""]
-with Client(socket_path(), token, "operator") as client:
+with Client([home_socket()], token, "operator") as client:
     told = {"before": {method: code(client, method) for method in methods}}
     if passphrase:
         told["unlock"] = code(client, "operator.unlock", {"passphrase": passphrase})
@@ -117,8 +117,8 @@ def test_what_is_refused_is_not_repeated_in_any_answer(guarded, tmp_path, params
     (tmp_path / "params").write_text(json.dumps(params))
     code = (
         "import json, sys\n"
-        "from bot.client import Client, Refused, operator_token, socket_path\n"
-        "with Client(socket_path(), operator_token(), 'operator') as client:\n"
+        "from bot.client import Client, Refused, home_socket, operator_token\n"
+        "with Client([home_socket()], operator_token(), 'operator') as client:\n"
         "    try: print(client.call('operator.unlock', json.load(open(sys.argv[1]))))\n"
         "    except Refused as refused: print(refused.code, refused.message, refused.field)\n"
     )
@@ -143,9 +143,9 @@ def test_off_refuses_every_method_of_the_operator_and_names_the_other_ways(make_
         daemon.sayso(*verb)  # and none of them where it is not off
     code = (
         "import sys\n"
-        "from bot.client import Client, Refused, operator_token, socket_path\n"
+        "from bot.client import Client, Refused, home_socket, operator_token\n"
         "for token in (operator_token(), '', 'x'):\n"
-        "    try: Client(socket_path(), token or '-', 'operator').connect()\n"
+        "    try: Client([home_socket()], token or '-', 'operator').connect()\n"
         "    except Refused as refused: print(refused.code)\n"
     )
     done = subprocess.run(

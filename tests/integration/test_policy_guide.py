@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from pathlib import Path
@@ -28,7 +29,14 @@ def test_the_guide_shows_all_three_commands():
 def test_what_a_command_of_the_guide_prints_is_what_it_shows(line, shown, monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(DOCS / "examples")
     monkeypatch.setenv("SAYSO_HOME", str(tmp_path))
-    assert main(shlex.split(line)) == 0
+    words = shlex.split(line)
+    if (
+        os.geteuid() == 0 and "laptop.yaml" in words
+    ):  # root is held by nothing, and a laptop's user is not root
+        (tmp_path / "account.yaml").write_text("tools: {exec: {hostUser: nobody}}\n")
+        at = words.index("laptop.yaml") + 1
+        words[at:at] = ["--config", str(tmp_path / "account.yaml")]
+    assert main(words) == 0
     assert capsys.readouterr().out.strip() == shown
 
 

@@ -36,10 +36,10 @@ async def run(place: Place, script: str, *, by_person: bool = False, **options: 
 async def test_the_rest_of_the_machine_is_there_as_it_is(place: Place) -> None:
     (place.root / "notes").write_text("found")
     (place.root / "notes").chmod(0o644)
-    result = await run(
-        place,
-        f"cat {place.root}/notes; ls -d /proc/{os.getpid()}; touch /var/tmp/sayso-seen && rm /var/tmp/sayso-seen",
+    script = (
+        f"cat {place.root}/notes; ls -d /proc/{os.getpid()}; touch /var/tmp/sayso-x && rm /var/tmp/sayso-x"
     )
+    result = await run(place, script)
     assert result.exit_code == 0, result.stderr
     assert result.stdout == f"found/proc/{os.getpid()}\n"
     assert result.held == ("state", "programs", "sockets", "terminals", "privileges")
