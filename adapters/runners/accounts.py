@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,6 +36,17 @@ class Account:
         """What subprocesses are given to become this account; nothing where this process is it."""
         return {"user": self.uid, "group": self.gid, "extra_groups": self.groups} if self.drop else {}
 
+    @property
+    def becoming(self) -> tuple[str, ...]:
+        """What is put before a command so that it becomes this account; nothing where this process is it.
+
+        To become another by `identity`, all of this process' memory would be copied first.
+        """
+        if not self.drop:
+            return ()
+        groups = ("--groups", ",".join(map(str, self.groups))) if self.groups else ("--clear-groups",)
+        return (_setpriv(), "--reuid", str(self.uid), "--regid", str(self.gid), *groups, "--")
+
     def may(self, path: str, permission: int) -> bool:
         """Tell whether file modes give this account `os.R_OK`, `os.W_OK` or `os.X_OK` on a path."""
         if not self.drop:
@@ -59,6 +71,15 @@ class Account:
             if parent.is_dir() and not self.may(str(parent), os.X_OK):
                 return str(parent)
         return None
+
+
+def _setpriv() -> str:
+    found = shutil.which("setpriv", path="/usr/bin:/bin")
+    if found is None:
+        raise RunError(
+            "setpriv is not installed, by which a daemon of root becomes others; apt install util-linux"
+        )
+    return found
 
 
 def running_account(user: str | None) -> Account:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import os
@@ -17,12 +16,11 @@ from posixpath import dirname
 from adapters.runners.accounts import Account, running_account
 from adapters.runners.gate import Gate
 from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
-from adapters.runners.orders import check_order
+from adapters.runners.orders import check_order, reverified
 from adapters.runners.private import without_private
 from adapters.runners.process import Ending, Launch, Streams, memory_file, supervise
 from adapters.runners.sources import Sources
 from adapters.runners.workspaces import prepare
-from core.approvals.binding import reverify
 from core.errors import RunError
 from core.model.command import Placement
 from core.model.plan import RunOrder, RunResult, SandboxPlan
@@ -179,7 +177,7 @@ class BubblewrapRunner:
                     contained=True,
                     gate=gate,
                 )
-                await asyncio.to_thread(reverify, order, self._resolver)  # it reads files of any size
+                await reverified(order, self._resolver)
                 ending = await supervise(launch, streams, plan.limits.timeout_s)
         tell_failure(ending, streams, "the sandbox")
         return streams.result(ending)

@@ -8,7 +8,6 @@ whatever still carries its marker in the environment.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sys
@@ -21,11 +20,10 @@ from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import Bubblewrap, encoded, find_bubblewrap, mount_options, tell_failure
 from adapters.runners.host_namespace import devices, host_mounts, start_up_marks
 from adapters.runners.leftovers import MARKER, mark_of
-from adapters.runners.orders import check_order
+from adapters.runners.orders import check_order, reverified
 from adapters.runners.process import Launch, Streams, memory_file, supervise
 from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.workspaces import check, prepare
-from core.approvals.binding import reverify
 from core.errors import RunError
 from core.model.command import Placement
 from core.model.plan import RunOrder, RunResult, SandboxPlan
@@ -74,7 +72,7 @@ class HostRunner:
         self._prepare(order, account)
         with _launch(order, account) as launch, Streams.opened(order, self._output_dir, sink) as streams:
             before = start_up_marks(account)
-            await asyncio.to_thread(reverify, order, self._resolver)  # it reads files of any size
+            await reverified(order, self._resolver)
             ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
         if not launch.contained:
             return streams.result(ending)

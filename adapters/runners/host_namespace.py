@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from posixpath import dirname, join
 from typing import Final
@@ -52,6 +53,11 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool) -> tupl
 
 def devices(account: Account) -> tuple[str, ...]:
     """List what a run keeps of /dev: what its account may open and is no terminal of anybody."""
+    return _devices(account, os.stat("/dev").st_mtime_ns)  # noqa: PTH116 - for every run
+
+
+@lru_cache(maxsize=16)
+def _devices(account: Account, _changed: int) -> tuple[str, ...]:
     with os.scandir("/dev") as found:
         kept = (entry.path for entry in found if _is_kept(entry, account))
         return tuple(sorted(kept))
@@ -136,7 +142,7 @@ def _existing_start_up(account: Account) -> list[str]:
 
 
 def _start_up_names(account: Account) -> Iterator[str]:
-    if account.home and account.home != "/":
+    if account.home not in {"", "/"} and os.path.isdir(account.home):  # noqa: PTH112 - for every run
         yield from (join(account.home, name) for name in START_UP)
 
 

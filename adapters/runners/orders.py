@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
+from core.approvals.binding import reverify
 from core.errors import BindingMismatch, RunError
 from core.model.plan import RunOrder
+from core.ports import Resolver
 
 
 def check_order(order: RunOrder) -> None:
@@ -26,3 +29,12 @@ def check_order(order: RunOrder) -> None:
     limits = order.bound.plan.limits
     if limits.memory_bytes is not None or limits.processes is not None:
         raise RunError("limits of memory and processes cannot be kept by this runner yet; remove them")
+
+
+async def reverified(order: RunOrder, resolver: Resolver) -> None:
+    """Check the binding of an order a last time; raises BindingMismatch naming what changed."""
+    bound = order.bound
+    if bound.scripts or any(program.identity.sha256 for program in bound.executables):
+        await asyncio.to_thread(reverify, order, resolver)  # it reads files of any size
+    else:
+        reverify(order, resolver)

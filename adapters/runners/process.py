@@ -185,6 +185,7 @@ class _Run:
     status: _Status
     readers: dict[str, _Reader]
     pipes: contextlib.ExitStack
+    searched: bool = False
 
     def kill(self) -> None:
         """Kill all that is known to belong to the run, at once."""
@@ -196,8 +197,9 @@ class _Run:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self.status.child, signal.SIGKILL)
         held = self.launch.contained
-        # Those of a held run cannot hide, so that they are looked for only once bwrap is gone.
-        if self.launch.marker and not (held and self.process.returncode is None):
+        # Those of a held run cannot hide, so that they are looked for once, when bwrap is gone.
+        if self.launch.marker and not (held and (self.process.returncode is None or self.searched)):
+            self.searched = True
             kill_leftovers(self.launch.marker, self.process.pid if held else None)
 
     def ending(self, *, timed_out: bool, duration_ms: int) -> Ending:
@@ -242,7 +244,7 @@ async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> 
     status = ("--json-status-fd", str(ends["status"]), "--") if launch.contained else ()
     try:
         return await start(
-            (*launch.before, *status, *launch.argv),
+            (*launch.account.becoming, *launch.before, *status, *launch.argv),
             scoped=launch.scoped,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=ends["stdout"],
@@ -252,7 +254,6 @@ async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> 
             pass_fds=(*launch.inherit, *((ends["status"],) if launch.contained else ())),
             start_new_session=True,
             umask=0o022,
-            **launch.account.identity,
         )
     except (OSError, subprocess.SubprocessError) as error:
         why = error.strerror if isinstance(error, OSError) else error

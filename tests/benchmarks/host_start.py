@@ -67,10 +67,9 @@ async def _alternate(
 
 
 def _bare(command: list[str], account: Account) -> float:
+    whole = [*account.becoming, *command]
     began = time.perf_counter()
-    subprocess.run(
-        command, check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd="/", **account.identity
-    )
+    subprocess.run(whole, check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd="/")
     return (time.perf_counter() - began) * 1000
 
 
