@@ -36,8 +36,8 @@ def up(options: UpOptions) -> int:
     """Run the daemon in the foreground until a signal ends it; returns the exit status."""
     open_because = close_to_other_processes()
     try:
-        read = partial(_read, options)
-        loaded = read()
+        loaded = _read(options)
+        read = _again(options)
         home = prepare(state_directory())
         _log_to_stderr(loaded)
         if open_because:
@@ -76,6 +76,21 @@ def _take_files() -> None:
 
 def _read(options: UpOptions) -> LoadedConfig:
     return load([Path(path) for path in options.config], env=os.environ, overrides=_overrides(options))
+
+
+def _again(options: UpOptions) -> Callable[[], LoadedConfig]:
+    """Return how the configuration is read again: never from a pipe, which has nothing more to give."""
+    pipe = next((path for path in options.config if not Path(path).is_file()), None)
+    if pipe is None:
+        return partial(_read, options)
+
+    def refuse() -> LoadedConfig:
+        raise ConfigError(
+            f"{pipe}: this part of the configuration came by a pipe and cannot be read again; nothing has "
+            "changed. Keep it in a file, or start Sayso again"
+        )
+
+    return refuse
 
 
 async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: Home, socket: Path) -> None:

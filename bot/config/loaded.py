@@ -101,13 +101,20 @@ def load(
         report_hopeless_lists(tree, config, problems)
     problems.raise_if_any()
     present = _present(config)
-    protected = tuple(dict.fromkeys(str(path.absolute()) for path in (*paths, *substitution.files)))
+    protected = tuple(dict.fromkeys(filter(None, map(_kept, (*paths, *substitution.files)))))
     return LoadedConfig(present, warnings_of(present), protected, tree)
 
 
 def merge(loaded: LoadedConfig, extra: Mapping[str, Any]) -> LoadedConfig:
     """Lay a JSON object over a loaded configuration, for one row of `explain` or `tools`."""
     return loaded.merge(extra)
+
+
+def _kept(path: Path) -> str | None:
+    """Return the path of a file that is to be protected; what came by a pipe lies nowhere."""
+    if not str(path.absolute()).startswith(("/dev/", "/proc/")):
+        return str(path.absolute())
+    return str(path.resolve()) if path.is_file() else None
 
 
 def _readable(paths: Sequence[Path]) -> list[Node]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import threading
 
 import pytest
 
@@ -91,3 +93,18 @@ def test_sighup_reads_it_again_too(daemon, finish):
     wait_for(lambda: "read again" in daemon.log.read_text())
     assert not runs_date(daemon, finish)
     assert daemon.stop() == 0
+
+
+def test_a_configuration_that_came_by_a_pipe_stays_in_force(make_daemon, tmp_path):
+    daemon = make_daemon()
+    piped = tmp_path / "piped.yaml"
+    os.mkfifo(piped)
+    giving = threading.Thread(target=piped.write_text, args=(DENY_DATE,))
+    giving.start()
+    daemon.start("--config", str(piped))
+    giving.join()
+    assert daemon.sayso("exec", "--", "date", status=77)
+    refused = daemon.sayso("reload", status=None)
+    assert refused.returncode != 0
+    assert f"{piped}: this part of the configuration came by a pipe" in refused.stdout + refused.stderr
+    assert daemon.sayso("exec", "--", "date", status=77)
