@@ -379,7 +379,9 @@ def _forbidden(case: Case, remembered: Remembered) -> Decision | None:
 
 def _offered(always: AlwaysOffer, case: Case) -> AlwaysOffer:
     """Withhold Always where another rule would ask all the same."""
-    others = (case.placed.decision, *case.arguments.decisions, *([case.unheld] if case.unheld else []))
+    if case.unheld is not None and case.unheld.effect is Effect.ASK:
+        return AlwaysOffer(why="nothing is remembered of a run that is not held")
+    others = (case.placed.decision, *case.arguments.decisions)
     asks = next((each for each in others if each.effect is Effect.ASK), None)
     if asks is not None:
         return AlwaysOffer(why=f"{asks.reason}, so remembering would change nothing")
