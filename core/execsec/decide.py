@@ -263,7 +263,7 @@ def _full(facts: CommandFacts, policy: ExecPolicy, finding: _Finding, *, seen_be
 
 
 def _asks_even_under_full(facts: CommandFacts, finding: _Finding) -> Hazard | None:
-    """Return a change of privilege, a reach at our state, or why it is not known which file would run."""
+    """Return a change of privilege, or why it is not known where, or as which file, it would run."""
     always = next((hazard for hazard in finding.hazards if hazard.even_under_full), None)
     unresolved = (hazard for each in facts.segments if _unresolved(each) for hazard in hazards(each))
     return always or next(unresolved, None)
