@@ -39,16 +39,17 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool) -> tupl
     wanted: dict[str, Effect] = {}
     reachable = [path for path in plan.masked if account.barrier(path) is None]
     kept = [path for path in plan.read_only if account.barrier(path) is None]
+    shown = [mount.path for mount in _opened(plan.readable)]
     for mount in (
         *_hidden(reachable),
         *_shut(account),
         *_unwritable(kept),
         *(() if by_person else _start_up(account)),
-        *_pinned((*reachable, *kept, *([] if by_person else _existing_start_up(account))), account),
+        *_pinned((*reachable, *kept, *shown, *([] if by_person else _existing_start_up(account))), account),
     ):
         wanted.setdefault(mount.path, mount.effect)
-    shown = [Mount(Effect.SHOW, mount.path) for mount in _opened(plan.readable)]
-    return (*_ordered(wanted), *shown, *_opened(plan.sockets if by_person else ()))
+    visible = (Mount(Effect.SHOW, path) for path in shown)
+    return (*_ordered(wanted), *visible, *_opened(plan.sockets if by_person else ()))
 
 
 def devices(account: Account) -> tuple[str, ...]:
