@@ -98,6 +98,7 @@ class Facts:
     learned: set[tuple[str, str]] = field(default_factory=set)
     denied: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     permissions: dict[str, Permission] = field(default_factory=dict)
+    taken_back: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -193,7 +194,14 @@ class Reference:
         """Start what is approved, unless it is denied by now."""
         asked = self.requests[request_id]
         if asked.state == "approved":
-            asked.state = "denied" if (asked.agent, asked.command) in self.facts.denied else "running"
+            denied = (asked.agent, asked.command) in self.facts.denied
+            asked.state = "denied" if denied or request_id in self.facts.taken_back else "running"
+
+    def take_back(self, request_id: str) -> None:
+        """Revoke a permission; the yes that left it is worth nothing where nobody came for it yet."""
+        permission = self.facts.permissions.pop(request_id)
+        if permission.until > self.now and permission.uses != 0:
+            self.facts.taken_back.add(request_id)
 
     def end(self, request_id: str, state: str) -> None:
         """End a run."""

@@ -202,7 +202,7 @@ class Lifecycle(RuleBasedStateMachine):
                     self.mortal.permissions.revoke(request_id, ALICE), return_exceptions=True
                 )
 
-        self.do(act, lambda model, _: model.facts.permissions.pop(request_id))
+        self.do(act, lambda model, _: model.take_back(request_id))
 
     @rule(agent=agents)
     def revoke_or_renew_an_agent(self, agent):
