@@ -45,7 +45,17 @@ class Account:
         if not self.drop:
             return ()
         groups = ("--groups", ",".join(map(str, self.groups))) if self.groups else ("--clear-groups",)
-        return (_setpriv(), "--reuid", str(self.uid), "--regid", str(self.gid), *groups, "--")
+        return (
+            _setpriv(),
+            "--pdeathsig",
+            "KILL",
+            "--reuid",
+            str(self.uid),
+            "--regid",
+            str(self.gid),
+            *groups,
+            "--",
+        )
 
     def may(self, path: str, permission: int) -> bool:
         """Tell whether file modes give this account `os.R_OK`, `os.W_OK` or `os.X_OK` on a path."""

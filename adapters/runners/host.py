@@ -9,10 +9,12 @@ whatever still carries its marker in the environment.
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +24,7 @@ from adapters.runners.host_namespace import devices, host_mounts, start_up_marks
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.process import Launch, Streams, memory_file, supervise
+from adapters.runners.syscalls import no_unix_sockets
 from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.workspaces import check, prepare
 from core.errors import RunError
@@ -111,15 +114,15 @@ def _launch(order: RunOrder, account: Account) -> Iterator[Launch]:
     options = namespace_options(
         order.bound.plan, account, bwrap, env=env, cwd=order.bound.cwd, by_person=order.by_person
     )
-    with memory_file(encoded(options)) as descriptor:
+    with memory_file(encoded(options)) as descriptor, sealed(by_person=order.by_person) as seal:
         yield Launch(
-            before=(bwrap.path, "--args", str(descriptor)),
+            before=(bwrap.path, *seal.options, "--args", str(descriptor)),
             argv=order.argv,
             account=account,
             cwd="/",
             env={},
             stdin=order.stdin,
-            inherit=(descriptor,),
+            inherit=(*seal.descriptors, descriptor),
             contained=True,
             scoped=scopes_abstract_sockets(),
             marker=order.request_id,
@@ -141,12 +144,35 @@ def namespace_options(
     options = ["--unshare-user", *(["--disable-userns"] if bwrap.disables_userns else [])]
     options += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--dev-bind", "/", "/"]
     options += ["--dev", "/dev"]
+    # What a person allowed may see and signal the processes of its user; a rule alone gives nobody that.
+    options += [] if by_person else ["--unshare-pid", "--proc", "/proc"]
     options += [word for path in devices(account) for word in ("--dev-bind-try", path, path)]
     options += ["--size", str(_MARK_BYTES), "--tmpfs", mark_of(env.get(MARKER, ""))]
     options += mount_options(host_mounts(plan, account, by_person=by_person))
     options += ["--clearenv"]
     options += [word for name, value in env.items() for word in ("--setenv", name, value)]
     return [*options, "--chdir", cwd]
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """What keeps a run from Unix sockets: options of bwrap, and the descriptors that they name."""
+
+    options: tuple[str, ...] = ()
+    descriptors: tuple[int, ...] = ()
+
+
+@contextmanager
+def sealed(*, by_person: bool) -> Iterator[Seal]:
+    """Give the filter of system calls for a held run; raises RunError where none is known."""
+    if by_person:
+        yield Seal()
+        return
+    found = no_unix_sockets()
+    if found is None:
+        raise RunError(f"there is no filter of system calls for {platform.machine()}")
+    with memory_file(found) as descriptor:
+        yield Seal(("--seccomp", str(descriptor)), (descriptor,))
 
 
 def _exchanged(

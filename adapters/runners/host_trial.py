@@ -10,7 +10,7 @@ from typing import Final
 
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import encoded, find_bubblewrap
-from adapters.runners.host import namespace_options
+from adapters.runners.host import namespace_options, sealed
 from adapters.runners.process import memory_file
 from adapters.runners.threaded import scopes_abstract_sockets
 from core.errors import RunError
@@ -83,10 +83,11 @@ def _look_around(plan: SandboxPlan, account: Account) -> str:
     bwrap = find_bubblewrap()
     outside = str(Path("/proc/self/ns/user").readlink())
     options = namespace_options(plan, account, bwrap, env=_ENV, cwd="/")
-    with memory_file(encoded(options)) as descriptor:
+    with memory_file(encoded(options)) as descriptor, sealed(by_person=False) as seal:
         done = subprocess.run(
             [
                 bwrap.path,
+                *seal.options,
                 "--args",
                 str(descriptor),
                 "--",
@@ -101,7 +102,7 @@ def _look_around(plan: SandboxPlan, account: Account) -> str:
             capture_output=True,
             cwd="/",
             env={},
-            pass_fds=(descriptor,),
+            pass_fds=(*seal.descriptors, descriptor),
             timeout=_PATIENCE_S,
             check=False,
             **account.identity,

@@ -89,9 +89,17 @@ def test_the_command_on_the_host_dies_with_the_daemon(places: str) -> None:
     assert comes_true(lambda: processes_with(tag) == [])
 
 
+def test_everything_a_held_run_started_on_the_host_dies_with_the_daemon(places: str) -> None:
+    tag = f"44.{os.getpid()}"
+    parent, _ = start(places, "host", f"env -i setsid sleep {tag} & sleep {tag} & echo up; wait")
+    assert comes_true(lambda: len(processes_with(tag)) >= 3)
+    kill(parent)
+    assert comes_true(lambda: processes_with(tag) == [])
+
+
 def test_what_it_started_on_the_host_is_found_by_its_marker(places: str) -> None:
     tag = f"43.{os.getpid()}"
-    parent, request_id = start(places, "host", f"setsid sleep {tag} & sleep {tag} & echo up; wait")
+    parent, request_id = start(places, "unheld", f"setsid sleep {tag} & sleep {tag} & echo up; wait")
     kill(parent)
     assert comes_true(lambda: len(processes_with(tag)) == 2)
     assert len(marked(request_id)) == 2
