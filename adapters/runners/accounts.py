@@ -58,15 +58,17 @@ class Account:
         )
 
     def may(self, path: str, permission: int) -> bool:
-        """Tell whether file modes give this account `os.R_OK`, `os.W_OK` or `os.X_OK` on a path."""
+        """Tell whether this account has `os.R_OK`, `os.W_OK` or `os.X_OK` on a path; a doubt counts as yes."""
         if not self.drop:
             return os.access(path, permission)
         status = os.stat(path)  # noqa: PTH116 - asked for every run
         mine = status.st_gid == self.gid or status.st_gid in self.groups
         for owned, shift in ((status.st_uid == self.uid, 6), (mine, 3)):
+            if owned and status.st_mode >> shift & permission == permission:
+                return True
             if owned:
-                return status.st_mode >> shift & permission == permission
-        return status.st_mode & permission == permission
+                return _has_list(path)
+        return status.st_mode & permission == permission or _has_list(path)
 
     def may_change(self, directory: str) -> bool:
         """Tell whether this account may be able to rename what lies in a directory; a doubt counts as yes."""

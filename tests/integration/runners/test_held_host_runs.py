@@ -7,6 +7,7 @@ import os
 import pwd
 import shutil
 import socket
+import struct
 import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
@@ -306,3 +307,25 @@ def test_a_kernel_that_cannot_close_abstract_sockets_holds_only_where_there_are_
         assert "abstract socket" in str(why_not_held(held(place)))
         monkeypatch.setattr(host_trial, "scopes_abstract_sockets", threaded.scopes_abstract_sockets)
         assert why_not_held(held(place)) is None
+
+
+def access_list(uid: int) -> bytes:
+    """Write what `setfacl -m u:UID:rwx` does."""
+    anybody = 0xFFFFFFFF
+    rows = ((1, 7, anybody), (2, 7, uid), (4, 5, anybody), (16, 7, anybody), (32, 0, anybody))
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *row) for row in rows)
+
+
+async def test_a_directory_that_an_access_list_opens_is_no_barrier(place: Place) -> None:
+    closed = place.root / "closed"
+    closed.mkdir(mode=0o750)
+    (closed / "config.yaml").write_text("the policy")
+    (closed / "config.yaml").chmod(0o666)
+    place.on_the_host = replace(place.on_the_host, masked=(str(closed / "config.yaml"),))
+    os.setxattr(closed, "system.posix_acl_access", access_list(NOBODY.pw_uid))
+    script = f"cat {closed}/config.yaml; mv {closed}/config.yaml {closed}/x; rm -f {closed}/config.yaml"
+    assert (await run(place, script)).stdout == ""
+    assert (closed / "config.yaml").read_text() == "the policy"
+    place.unheld = replace(place.unheld, user="nobody")
+    order = place.shell(f"cat {closed}/config.yaml; rm -f {closed}/config.yaml", runner="unheld")
+    assert (await place.host.run(order, Recorder())).stdout == "the policy"
