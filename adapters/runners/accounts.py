@@ -58,7 +58,7 @@ class Account:
         )
 
     def may(self, path: str, permission: int) -> bool:
-        """Tell whether this account has `os.R_OK`, `os.W_OK` or `os.X_OK` on a path; a doubt counts as yes."""
+        """Tell whether this account has `os.R_OK`, `os.W_OK` or `os.X_OK` on a path; in doubt it has."""
         if not self.drop:
             return os.access(path, permission)
         status = os.stat(path)  # noqa: PTH116 - asked for every run
