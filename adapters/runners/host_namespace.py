@@ -43,6 +43,7 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool) -> tupl
     for mount in (
         *_hidden(reachable),
         *_shut(account),
+        *(_sockets(account) if by_person else ()),  # the filter leaves others none to reach
         *_unwritable(kept),
         *(() if by_person else _start_up(account)),
         *_pinned((*reachable, *kept, *shown, *([] if by_person else _existing_start_up(account))), account),
@@ -81,21 +82,23 @@ def _hiding(path: str) -> Mount:
 
 
 def _shut(account: Account) -> Iterator[Mount]:
-    """Hide the sockets and spools of programs that start others."""
+    """Hide where the sockets and spools of programs lie that start others."""
     for place in (RUNTIME, *SPOOLS):
         if Path(place).is_dir() and account.barrier(place) is None:
             yield Mount(Effect.HIDE_DIRECTORY, place)
     for place in RUNTIME_SHOWN:
         if os.path.exists(place) and account.barrier(place) is None:  # noqa: PTH110 - for every run
             yield Mount(Effect.OPEN, os.path.realpath(place))
-    connectable = (
-        path for path in _sockets() if account.barrier(path) is None and account.may(path, os.W_OK)
-    )
-    for path in dict.fromkeys(map(_room, connectable)):
+
+
+def _sockets(account: Account) -> Iterator[Mount]:
+    """Hide the sockets that the account could connect to."""
+    reachable = (path for path in _bound_sockets() if account.barrier(path) is None)
+    for path in dict.fromkeys(_room(path) for path in reachable if account.may(path, os.W_OK)):
         yield _hiding(path)
 
 
-def _sockets() -> Iterator[str]:
+def _bound_sockets() -> Iterator[str]:
     """Find every socket that is bound to a path now, but for those in places that are hidden or known."""
     for line in _BOUND.read_bytes().splitlines()[1:]:
         row = line.split(None, _PATH_COLUMN)

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -139,7 +140,17 @@ def _directory() -> Iterator[Path]:
             for name in directories:  # an overlay leaves one that nobody may enter
                 if not Path(path, name).is_symlink():
                     Path(path, name).chmod(0o700)
-        shutil.rmtree(base)
+        _remove(base)
+
+
+def _remove(base: Path) -> None:
+    """Remove a tree, into which a run that began meanwhile may put an empty place to mount on."""
+    for _ in range(20):
+        try:
+            return shutil.rmtree(base)
+        except OSError:
+            time.sleep(0.05)
+    return shutil.rmtree(base)
 
 
 @contextmanager
