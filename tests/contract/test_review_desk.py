@@ -37,7 +37,9 @@ async def deadlines_pass(desk, fallback=None):
         return False
 
     task = asyncio.create_task(desk.keep_deadlines(fallback or no))
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(30):
+        while not desk._earlier._waiters:  # it waits for news once it has ended all that is over
+            await asyncio.sleep(0.005)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
