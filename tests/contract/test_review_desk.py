@@ -38,7 +38,8 @@ async def deadlines_pass(desk, fallback=None):
 
     task = asyncio.create_task(desk.keep_deadlines(fallback or no))
     async with asyncio.timeout(30):
-        while not desk._earlier._waiters:  # it waits for news once it has ended all that is over
+        # It waits for news once it has ended all that is over.
+        while not desk._earlier._waiters:  # noqa: ASYNC110 - nothing tells of that
             await asyncio.sleep(0.005)
     task.cancel()
     with suppress(asyncio.CancelledError):
