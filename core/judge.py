@@ -49,7 +49,7 @@ from core.sandbox.workspace import directory_for
 from core.shell.inspect import inspect
 from core.shell.parse import Parse, parse
 from core.shell.render import SHELL, run_argv, starts_shell
-from core.shell.scripts import with_scripts
+from core.shell.scripts import begins_with, with_scripts
 
 _NOTHING = Remembered()
 _NO_ARGUMENTS = ArgumentJudgement()
@@ -348,6 +348,7 @@ class Judge:
             executables=tuple(executables),
             scripts=tuple(scripts),
             run_by=find_shell(run_argv(facts), self._resolver) if facts else None,
+            begins_with=begins_with(facts) if facts else (),
         )
 
 

@@ -15,6 +15,7 @@ from posixpath import dirname
 
 from adapters.runners.accounts import Account, running_account
 from adapters.runners.gate import Gate
+from adapters.runners.held_still import HeldStill
 from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.private import without_private
@@ -163,7 +164,11 @@ class BubblewrapRunner:
         bwrap = find_bubblewrap()
         account = running_account(plan.user)
         prepare(plan.workspace, account, self._workspace_root, write=bool(plan.writable))
-        with Sources.opened() as sources, Streams.opened(order, self._output_dir, sink) as streams:
+        with (
+            Sources.opened() as sources,
+            Streams.opened(order, self._output_dir, sink) as streams,
+            HeldStill.holding(order.bound.begins_with) as still,
+        ):
             options = options_for(order, account, bwrap, sources)
             with _ready(bwrap, options, sources) as (before, inherit, gate):
                 launch = Launch(
@@ -173,14 +178,16 @@ class BubblewrapRunner:
                     cwd="/",
                     env={},
                     stdin=order.stdin,
+                    still=still,
                     inherit=inherit,
                     contained=True,
                     gate=gate,
                 )
-                await reverified(order, self._resolver)
+                await reverified(order, self._resolver, still)
                 ending = await supervise(launch, streams, plan.limits.timeout_s)
+        notes = still.told(begun=ending.begun)
         tell_failure(ending, streams, "the sandbox")
-        return streams.result(ending)
+        return streams.result(ending, notes=notes)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from typing import Final
 
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import Bubblewrap, encoded, find_bubblewrap, mount_options, tell_failure
+from adapters.runners.held_still import HeldStill
 from adapters.runners.host_namespace import devices, host_mounts, start_up_marks
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
@@ -73,14 +74,19 @@ class HostRunner:
         check_order(order)
         account = host_account(order.bound.plan.user)
         self._prepare(order, account)
-        with _launch(order, account) as launch, Streams.opened(order, self._output_dir, sink) as streams:
+        with (
+            HeldStill.holding(order.bound.begins_with) as still,
+            _launch(order, account, still) as launch,
+            Streams.opened(order, self._output_dir, sink) as streams,
+        ):
             before = start_up_marks(account)
-            await reverified(order, self._resolver)
+            await reverified(order, self._resolver, still)
             ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
+        notes = still.told(begun=ending.begun)
         if not launch.contained:
-            return streams.result(ending)
+            return streams.result(ending, notes=notes)
         tell_failure(ending, streams, "the mount namespace of the run")
-        notes = (*_exchanged(before, start_up_marks(account)), *_lacking(ending.exit_code, streams))
+        notes += (*_exchanged(before, start_up_marks(account)), *_lacking(ending.exit_code, streams))
         return streams.result(ending, held=HELD, notes=notes)
 
     def _prepare(self, order: RunOrder, account: Account) -> None:
@@ -97,7 +103,7 @@ class HostRunner:
 
 
 @contextmanager
-def _launch(order: RunOrder, account: Account) -> Iterator[Launch]:
+def _launch(order: RunOrder, account: Account, still: HeldStill) -> Iterator[Launch]:
     env = {**environment(order.bound, account.name), MARKER: order.request_id}
     if order.bound.plan.unheld is not None:
         yield Launch(
@@ -107,6 +113,7 @@ def _launch(order: RunOrder, account: Account) -> Iterator[Launch]:
             cwd=order.bound.cwd,
             env=env,
             stdin=order.stdin,
+            still=still,
             marker=order.request_id,
         )
         return
@@ -122,6 +129,7 @@ def _launch(order: RunOrder, account: Account) -> Iterator[Launch]:
             cwd="/",
             env={},
             stdin=order.stdin,
+            still=still,
             inherit=(*seal.descriptors, descriptor),
             contained=True,
             scoped=scopes_abstract_sockets(),

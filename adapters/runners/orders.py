@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 
+from adapters.runners.held_still import HeldStill
 from core.approvals.binding import reverify
 from core.errors import BindingMismatch, RunError
 from core.model.plan import RunOrder
@@ -31,10 +32,14 @@ def check_order(order: RunOrder) -> None:
         raise RunError("limits of memory and processes cannot be kept by this runner yet; remove them")
 
 
-async def reverified(order: RunOrder, resolver: Resolver) -> None:
-    """Check the binding of an order a last time; raises BindingMismatch naming what changed."""
+async def reverified(order: RunOrder, resolver: Resolver, still: HeldStill) -> None:
+    """Check the binding of an order a last time; raises BindingMismatch naming what changed.
+
+    `still` holds what it begins with, from before the look on.
+    """
     bound = order.bound
     if bound.scripts or any(program.identity.sha256 for program in bound.executables):
         await asyncio.to_thread(reverify, order, resolver)  # it reads files of any size
     else:
         reverify(order, resolver)
+    still.check()

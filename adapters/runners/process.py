@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from adapters.runners.accounts import Account
 from adapters.runners.gate import Gate
+from adapters.runners.held_still import HeldStill
 from adapters.runners.leftovers import kill_leftovers
 from adapters.runners.spool import Spool, open_spool
 from adapters.runners.threaded import ThreadedProcess, start
@@ -35,7 +36,7 @@ class Launch:
     """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it.
 
     `scoped` keeps it from the abstract sockets of others. `marker` is the id by which what it left is found.
-    Where there is a `gate`, bwrap waits at it until it is let through.
+    `still` holds what it begins with. Where there is a `gate`, bwrap waits at it until it is let through.
     """
 
     before: tuple[str, ...]
@@ -44,6 +45,7 @@ class Launch:
     cwd: str
     env: Mapping[str, str]
     stdin: bytes | None
+    still: HeldStill
     inherit: tuple[int, ...] = ()
     contained: bool = False
     scoped: bool = False
@@ -53,10 +55,11 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How it ended; `reported` means that bwrap told the command's own status."""
+    """How it ended; `reported` means that bwrap told the command's own status, `begun` that it came to it."""
 
     exit_code: int
     timed_out: bool
+    begun: bool
     reported: bool
     killed_from_outside: bool
     duration_ms: int
@@ -208,6 +211,7 @@ class _Run:
         return Ending(
             exit_code=self.status.exit_code if self.status.exit_code is not None else own or 0,
             timed_out=timed_out,
+            begun=self.status.child_pid is not None or not self.launch.contained,
             reported=self.status.exit_code is not None,
             killed_from_outside=self.status.child_pid is not None and code is not None and code < 0,
             duration_ms=duration_ms,
@@ -246,6 +250,7 @@ async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> 
         return await start(
             (*launch.account.becoming, *launch.before, *status, *launch.argv),
             scoped=launch.scoped,
+            guard=launch.still.guard,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=ends["stdout"],
             stderr=ends["stderr"],

@@ -44,10 +44,16 @@ class ThreadedProcess:
         self._ended.set()
 
 
-async def start(argv: Sequence[str], *, scoped: bool, **options: Any) -> ThreadedProcess:  # noqa: ANN401 - of Popen
+async def start(
+    argv: Sequence[str],
+    *,
+    scoped: bool,
+    guard: Callable[[subprocess.Popen[bytes]], None],
+    **options: Any,  # noqa: ANN401 - of Popen
+) -> ThreadedProcess:
     """Start a process; `scoped` keeps it from abstract sockets that were not made by itself.
 
-    Raises OSError where it cannot be started, or not so.
+    `guard` has it first, in its own thread. Raises OSError where it cannot be started, or not so.
     """
     loop = asyncio.get_running_loop()
     begun: asyncio.Future[ThreadedProcess] = loop.create_future()
@@ -68,6 +74,7 @@ async def start(argv: Sequence[str], *, scoped: bool, **options: Any) -> Threade
             return
         process = ThreadedProcess(child.pid)
         tell(_settle, begun, process)
+        guard(child)
         tell(process.end, child.wait())
 
     threading.Thread(target=live, name=f"run {argv[0]}", daemon=True).start()

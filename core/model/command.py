@@ -121,7 +121,8 @@ class Segment(Struct, frozen=True):
     where a `cd` before it could not be followed; `elsewhere` are the other directories it may run in, should
     a `cd` before it fail. `wrappers` are what was looked through, outermost first.
     `scripts` are the files that a program which runs anything is given, by path, and MISSING for what it
-    would run and is not there. `piped` is whether its input comes from a pipe or with the request.
+    would run and is not there; `interpreters` those of them that run others by their `#!`.
+    `piped` is whether its input comes from a pipe or with the request.
     `unpinned` names what runs, and what no pin could hold.
     `nowhere` is what a `cd` before it names, where no such directory is.
     `assigned_before` is what commands before it in the same shell set, and a shell may have exported.
@@ -136,6 +137,7 @@ class Segment(Struct, frozen=True):
     cwd: str | None = None
     wrappers: tuple[Wrapping, ...] = ()
     scripts: tuple[tuple[str, FileIdentity], ...] = ()
+    interpreters: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
     piped: bool = False
     unpinned: str | None = None

@@ -85,6 +85,7 @@ class BoundCommand:
     executables: tuple[Executable, ...]
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
     run_by: Executable | None = None
+    begins_with: tuple[str, ...] = ()  # the files that run first, programs and scripts, by path
     real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Final
 
 from msgspec.structs import replace
@@ -55,6 +55,26 @@ def with_scripts(
     return replace(facts, segments=segments)
 
 
+def begins_with(facts: CommandFacts) -> tuple[str, ...]:
+    """Name the files that run first, by path: the programs of the first pipeline, and what they are given."""
+    return tuple(dict.fromkeys(path for segment in _first_pipeline(facts) for path in _runs(segment)))
+
+
+def _first_pipeline(facts: CommandFacts) -> Iterator[Segment]:
+    segments = dropwhile(lambda segment: segment.builtin, facts.segments)
+    for segment in segments:
+        yield segment
+        if segment.operator != "|":
+            return
+
+
+def _runs(segment: Segment) -> Iterator[str]:
+    yield from (executable.path for executable in segment.executables)
+    there = {path for path, identity in segment.scripts if identity is not MISSING}
+    given = (place for operand in operands(segment) for place in at(segment, operand))
+    yield from there.intersection((*given, *module_files(segment), *segment.interpreters))
+
+
 def _may_read_programs(segment: Segment) -> bool:
     if not segment.words:
         return False
@@ -95,10 +115,12 @@ class _Looking:
         try:
             path = self._searched(segment)
             self._hold(segment, path, held)
+            named = len(held)
             unpinned = self._interpreters(segment, path, held) or self._unpinned(segment)
         except _TooManyError:
-            unpinned = _TOO_MANY
-        return replace(segment, scripts=tuple(held.items()), unpinned=unpinned)
+            named, unpinned = len(held), _TOO_MANY
+        interpreters = tuple(islice(held, named, None))
+        return replace(segment, scripts=tuple(held.items()), interpreters=interpreters, unpinned=unpinned)
 
     def _hold(self, segment: Segment, path: tuple[str, ...], held: dict[str, FileIdentity]) -> None:
         """Add what is there of what is named, and of what would run also where it is to be.
