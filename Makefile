@@ -25,7 +25,7 @@ system-run:
 	@scripts/system-packages bwrap=bubblewrap
 
 system-test: system-run
-	@scripts/system-packages chromium=chromium rg=ripgrep git=git
+	@scripts/system-packages chromium=chromium rg=ripgrep git=git file=file xz=xz-utils bzip2=bzip2 zstd=zstd
 
 run: $(STAMP) system-run  ## set up and start Sayso on config.example.yaml (PORT=, SAYSO_HOME= are honoured)
 	@$(BIN)/sayso up --config $(CONFIG) $(if $(PORT),--port $(PORT))
