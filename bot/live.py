@@ -55,6 +55,10 @@ class Live:
         """Wait for a reload that is under way."""
         await self._acts.close()
 
+    def loaded(self) -> LoadedConfig:
+        """Return the configuration in force, and where it was read."""
+        return self._in_force.loaded
+
     def config(self) -> Config:
         """Return the configuration in force."""
         return self._in_force.loaded.config

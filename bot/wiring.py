@@ -366,6 +366,7 @@ def _status(
             "pid": os.getpid(),
             "home": str(home.path),
             **sockets,
+            "configuration": list(live.loaded().files),
             "uptimeSeconds": int(clock.monotonic() - started),
             "channels": list(people.opened),
             "health": people.health.rows(),

@@ -21,6 +21,8 @@ def status_command(arguments: list[str]) -> int:
         put_json(status)
     else:
         health, undecided = status.pop("health", []), status.pop("undecided", [])
+        if status.get("configuration") == []:
+            status["configuration"] = "the defaults"
         status["host"] = _host(status.pop("host", {}))
         facts([(name, _plain(value)) for name, value in status.items()])
         for row in health:

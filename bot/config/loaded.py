@@ -35,12 +35,14 @@ class LoadedConfig:
     """The configuration in force; two are the same only where they are one object, so caches may key on it.
 
     `protected_paths` are absolute paths that no agent may touch: configuration files and secret files.
+    `files` are the former alone, in the order in which they were read.
     """
 
     config: Config
     warnings: tuple[str, ...] = ()
     protected_paths: tuple[str, ...] = ()
     tree: Node = field(default=Node({}, _DEFAULTS), repr=False)
+    files: tuple[str, ...] = ()
     _merges: OrderedDict[str, LoadedConfig] = field(default_factory=OrderedDict, repr=False, compare=False)
 
     def where(self, path: str, *, exact: bool = False) -> str | None:
@@ -102,7 +104,8 @@ def load(
     problems.raise_if_any()
     present = _present(config)
     protected = tuple(dict.fromkeys(filter(None, map(_kept, (*paths, *substitution.files)))))
-    return LoadedConfig(present, warnings_of(present), protected, tree)
+    files = tuple(filter(None, map(_kept, paths)))
+    return LoadedConfig(present, warnings_of(present), protected, tree, files)
 
 
 def merge(loaded: LoadedConfig, extra: Mapping[str, Any]) -> LoadedConfig:

@@ -159,6 +159,19 @@ def test_status_and_doctor_tell_both_sockets(deployment: Deployment) -> None:
     assert rows["agents' socket"]["detail"] == f"{deployment.socket}, for its user and group {GROUP}"
 
 
+def test_the_doctor_looks_at_what_the_daemon_runs_with_unless_told_otherwise(deployment: Deployment) -> None:
+    files = deployment.decide("status")["configuration"]
+    assert files[-1] == str(deployment.config)
+    told = ("doctor", "--json", *(word for file in files for word in ("--config", file)))
+    _, out, _ = deployment.operator.sayso(*told, env=deployment.own)
+    _, same, err = deployment.operator.sayso("doctor", "--json", env=deployment.own)
+    assert f"what the daemon runs with, {' '.join(files)}" in err
+    assert [row["name"] for row in json.loads(same)] == [row["name"] for row in json.loads(out)]
+    deployment.stop()
+    _, _, err = deployment.operator.sayso("doctor", "--json", env=deployment.own)
+    assert "no daemon that tells its own: this looks at the defaults" in err
+
+
 def test_a_daemon_that_is_not_in_the_group_cannot_let_it_in(deployment: Deployment) -> None:
     deployment.stop()
     outside = replace(deployment.operator, groups=())
