@@ -21,7 +21,7 @@ from typing import Final
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import Bubblewrap, encoded, find_bubblewrap, mount_options, tell_failure
 from adapters.runners.held_still import HeldStill
-from adapters.runners.host_namespace import devices, host_mounts, start_up_marks
+from adapters.runners.host_namespace import devices, host_mounts
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.process import Launch, Streams, memory_file, supervise
@@ -44,6 +44,7 @@ os.execve(sys.argv[1], sys.argv[1:], os.environ)
 """
 # How programs say that they got no rights which their file would give them.
 _UNPRIVILEGED: Final = ("no new privileges", "must be setuid", "effective uid is not 0", "setuid root")
+_UNWRITABLE: Final = "read-only file system"
 
 
 def guard() -> tuple[str, ...]:
@@ -79,14 +80,13 @@ class HostRunner:
             _launch(order, account, still) as launch,
             Streams.opened(order, self._output_dir, sink) as streams,
         ):
-            before = start_up_marks(account)
             await reverified(order, self._resolver, still)
             ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
         notes = still.told(begun=ending.begun)
         if not launch.contained:
             return streams.result(ending, notes=notes)
         tell_failure(ending, streams, "the mount namespace of the run")
-        notes += (*_exchanged(before, start_up_marks(account)), *_lacking(ending.exit_code, streams))
+        notes += tuple(_lacking(order, ending.exit_code, streams))
         return streams.result(ending, held=HELD, notes=notes)
 
     def _prepare(self, order: RunOrder, account: Account) -> None:
@@ -156,7 +156,7 @@ def namespace_options(
     options += [] if by_person else ["--unshare-pid", "--proc", "/proc"]
     options += [word for path in devices(account) for word in ("--dev-bind-try", path, path)]
     options += ["--size", str(_MARK_BYTES), "--tmpfs", mark_of(env.get(MARKER, ""))]
-    options += mount_options(host_mounts(plan, account, by_person=by_person))
+    options += mount_options(host_mounts(plan, account, by_person=by_person, cwd=cwd))
     options += ["--clearenv"]
     options += [word for name, value in env.items() for word in ("--setenv", name, value)]
     return [*options, "--chdir", cwd]
@@ -183,21 +183,16 @@ def sealed(*, by_person: bool) -> Iterator[Seal]:
         yield Seal(("--seccomp", str(descriptor)), (descriptor,))
 
 
-def _exchanged(
-    before: Mapping[str, tuple[int, ...] | None], after: Mapping[str, tuple[int, ...] | None]
-) -> Iterator[str]:
-    changed = sorted(path for path, mark in after.items() if mark != before.get(path))
-    if changed:
-        yield (
-            f"while it ran, {', '.join(changed)} was made or changed, which other programs of this user read "
-            "or run later: look at it"
-        )
-
-
-def _lacking(exit_code: int, streams: Streams) -> Iterator[str]:
+def _lacking(order: RunOrder, exit_code: int, streams: Streams) -> Iterator[str]:
     said = streams.stderr.text()[0].lower()
     if exit_code != os.EX_OK and any(words in said for words in _UNPRIVILEGED):
         yield (
             "it seems to have called a program that takes rights its caller has not (sudo and its like), and "
             "a held run gives none: sayso exec --new-privileges asks for a run that does"
+        )
+    if exit_code != os.EX_OK and _UNWRITABLE in said and not order.by_person:
+        yield (
+            "it seems to have written where what a rule alone admits cannot, to the home outside of its "
+            "directories of work or beside Sayso's own files: sayso exec --ask always asks a person, who can "
+            "allow it"
         )

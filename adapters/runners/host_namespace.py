@@ -10,17 +10,18 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from posixpath import dirname, join
+from posixpath import dirname
 from typing import Final
 
 from adapters.runners.accounts import Account
+from adapters.runners.home import closed_top, home_layout, nearest
 from adapters.runners.mounts import Effect, Mount
 from adapters.runners.other_names import other_names
 from core.model.plan import SandboxPlan
-from core.sandbox.protected import RUNTIME, RUNTIME_SHOWN, SPOOLS, START_UP
+from core.sandbox.protected import CROWDED, RUNTIME, RUNTIME_SHOWN, SPOOLS
 
 _BOUND: Final = Path("/proc/net/unix")
 _PATH_COLUMN: Final = 7
@@ -28,27 +29,34 @@ _PATH_COLUMN: Final = 7
 _DEVICES: Final = re.compile(
     r"accel|disk|dri|fuse|hwrng|kfd|kvm|loop\d+|mapper|net|nvidia[\w-]*|rtc\d*|snd|vhost-[\w-]+|video\d+|vsock"
 )
-_CROWDED: Final = frozenset(("/", "/dev/shm", "/tmp", "/var/tmp"))  # noqa: S108 - places that others share
 
 
-def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool) -> tuple[Mount, ...]:
+def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: str) -> tuple[Mount, ...]:
     """Order the mounts of a held run on the host; a deeper one decides, of equal ones what hides.
 
-    What a person allowed may reach the sockets that the operator opens, and write what others run later.
+    What a person allowed may reach the sockets that the operator opens, and write all of the home.
     """
     wanted: dict[str, Effect] = {}
     reachable = [path for path in plan.masked if account.barrier(path) is None]
     kept = [path for path in plan.read_only if account.barrier(path) is None]
     shown = [mount.path for mount in _opened(plan.readable)]
+    hidden = list(_hidden(reachable))
     for mount in (
-        *_hidden(reachable),
+        *hidden,
         *_shut(account),
         *(_sockets(account) if by_person else ()),  # the filter leaves others none to reach
         *_unwritable(kept),
-        *(() if by_person else _start_up(account)),
-        *_pinned((*reachable, *kept, *shown, *([] if by_person else _existing_start_up(account))), account),
     ):
         wanted.setdefault(mount.path, mount.effect)
+    laid = {} if by_person else _where_not_kept(home_layout(account, plan.workspace), wanted)
+    spared = CROWDED | {plan.workspace, *((os.path.realpath(account.home or "/"), cwd) if by_person else ())}
+    rooms = [room for room in _rooms(hidden, account, laid | wanted) if room not in spared]
+    below = {path: effect for room in rooms for path, effect in closed_top(room).items()}
+    wanted = below | laid | dict.fromkeys(rooms, Effect.SHOW) | wanted
+    unchanged = [path for path, effect in laid.items() if effect is Effect.SHOW]
+    for mount in _pinned((*reachable, *kept, *shown, *unchanged), account):
+        if nearest(wanted, mount.path) is not Effect.SHOW:  # a pin is writable; there nothing can be renamed
+            wanted.setdefault(mount.path, mount.effect)
     visible = (Mount(Effect.SHOW, path) for path in shown)
     return (*_ordered(wanted), *visible, *_opened(plan.sockets if by_person else ()))
 
@@ -63,11 +71,6 @@ def _devices(account: Account, _changed: int) -> tuple[str, ...]:
     with os.scandir("/dev") as found:
         kept = (entry.path for entry in found if _is_kept(entry, account))
         return tuple(sorted(kept))
-
-
-def start_up_marks(account: Account) -> dict[str, tuple[int, ...] | None]:
-    """Note how each known start-up file stands, so that one that is made or exchanged can be told of."""
-    return {path: _mark(path) for path in _start_up_names(account)}
 
 
 def _hidden(paths: Iterable[str]) -> Iterator[Mount]:
@@ -117,7 +120,7 @@ def _is_socket(path: str) -> bool:
 def _room(path: str) -> str:
     """Give the directory of a socket where that holds nothing else, so that its successor is hidden too."""
     room = dirname(path)
-    if room in _CROWDED:
+    if room in CROWDED:
         return path
     try:
         with os.scandir(room) as found:
@@ -135,28 +138,25 @@ def _unwritable(paths: Iterable[str]) -> Iterator[Mount]:
                 yield Mount(Effect.SHOW, name)
 
 
-def _start_up(account: Account) -> Iterator[Mount]:
-    for path in _existing_start_up(account):
-        yield Mount(Effect.SHOW, path)
+def _where_not_kept(laid: Mapping[str, Effect], kept: Mapping[str, Effect]) -> dict[str, Effect]:
+    """Leave out what would open again what is kept anyway."""
+    return {
+        path: effect
+        for path, effect in laid.items()
+        if effect is Effect.SHOW or nearest(kept, path) is not Effect.SHOW
+    }
 
 
-def _existing_start_up(account: Account) -> list[str]:
-    reals = (os.path.realpath(path) for path in _start_up_names(account) if os.path.lexists(path))
-    return [real for real in reals if os.path.exists(real) and account.barrier(real) is None]  # noqa: PTH110 - as above
+def _rooms(hidden: Iterable[Mount], account: Account, laid: Mapping[str, Effect]) -> Iterator[str]:
+    """Find the directories of hidden files that the account can change.
 
-
-def _start_up_names(account: Account) -> Iterator[str]:
-    if account.home not in {"", "/"} and os.path.isdir(account.home):  # noqa: PTH112 - for every run
-        yield from (join(account.home, name) for name in START_UP)
-
-
-def _mark(path: str) -> tuple[int, ...] | None:
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    changed = 0 if stat.S_ISDIR(found.st_mode) else found.st_mtime_ns
-    return found.st_dev, found.st_ino, changed
+    Another file in the place of a hidden one, put there from outside, is not hidden in a run under way: the
+    directory is closed too, so that it can only be read.
+    """
+    files = (mount.path for mount in hidden if mount.effect is Effect.HIDE_FILE)
+    for room in dict.fromkeys(map(dirname, files)):
+        if nearest(laid, room) is not Effect.SHOW and account.may_change(room):
+            yield room
 
 
 def _pinned(paths: Iterable[str], account: Account) -> Iterator[Mount]:

@@ -24,12 +24,17 @@ class MountedAt(Struct, frozen=True):
 
 
 def other_names(path: str) -> tuple[str, ...]:
-    """Give every other path at which what is at a real path, or a part of it, can be reached by now.
+    """Give every other path at which what is at a real path, or a part of it, can be reached by now."""
+    return tuple(dict.fromkeys(name for name, _ in parts_elsewhere(path)))
+
+
+def parts_elsewhere(path: str) -> tuple[tuple[str, str], ...]:
+    """Give the other names of a real path, each with what below the path it names: nothing for all of it.
 
     Another mount may cover what a table of mounts promises: where something else is by now, there is no name.
     """
     mounts = parse_mounts(_TABLE.read_bytes())
-    return tuple(name for name in dict.fromkeys(names_in(path, mounts)) if _is_same(path, name))
+    return tuple(found for found in dict.fromkeys(names_in(path, mounts)) if _is_same(path, found[0]))
 
 
 @lru_cache(maxsize=2)
@@ -39,8 +44,8 @@ def parse_mounts(table: bytes) -> tuple[MountedAt, ...]:
     return tuple(MountedAt(row[2], _plain(row[3]), _plain(row[4])) for row in rows)
 
 
-def names_in(path: str, mounts: tuple[MountedAt, ...]) -> Iterator[str]:
-    """Give the other names that a real path has, or that a part of it has, by these mounts."""
+def names_in(path: str, mounts: tuple[MountedAt, ...]) -> Iterator[tuple[str, str]]:
+    """Give the other names that a real path has, or that a part of it has, by these mounts, and the part."""
     above = [mount for mount in mounts if _below(path, mount.place) is not None]
     own = max(above, key=lambda mount: len(mount.place), default=None)
     if own is None:
@@ -49,11 +54,10 @@ def names_in(path: str, mounts: tuple[MountedAt, ...]) -> Iterator[str]:
     for mount in mounts:
         if mount.device != own.device:
             continue
-        rest = _below(within, mount.root)
-        name = mount.place if _below(mount.root, within) is not None else None
-        name = name if rest is None else _joined(mount.place, rest)
-        if name is not None and name != path:
-            yield name
+        rest, part = _below(within, mount.root), _below(mount.root, within)
+        name = mount.place if rest is None else _joined(mount.place, rest)
+        if (rest is not None or part is not None) and name != path:
+            yield name, (part or "") if rest is None else ""
 
 
 def _is_same(path: str, name: str) -> bool:

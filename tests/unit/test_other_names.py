@@ -13,7 +13,7 @@ ROW = "{n} 1 {device} {root} {place} rw,relatime shared:1 - ext4 /dev/vda rw"
 
 def names(path: str, *mounts: tuple[str, str, str]) -> list[str]:
     rows = [ROW.format(n=number, device=d, root=r, place=p) for number, (d, r, p) in enumerate(mounts)]
-    return list(names_in(path, parse_mounts("\n".join(rows).encode())))
+    return [name for name, _ in names_in(path, parse_mounts("\n".join(rows).encode()))]
 
 
 def test_a_file_system_that_is_there_once_gives_no_other_name() -> None:
@@ -32,6 +32,12 @@ def test_a_file_system_that_is_there_once_gives_no_other_name() -> None:
 )
 def test_another_mount_of_the_same_gives_another_name(second: tuple[str, str, str], name: str) -> None:
     assert names("/home/u/s", ("8:1", "/", "/"), second) == [name]
+
+
+def test_a_name_of_a_part_tells_which_part() -> None:
+    whole = MountedAt(b"8:1", "/", "/")
+    mounts = (whole, MountedAt(b"8:1", "/home/u/s/db", "/srv/db"), MountedAt(b"8:1", "/home", "/srv/h"))
+    assert list(names_in("/home/u/s", mounts)) == [("/srv/db", "db"), ("/srv/h/u/s", "")]
 
 
 @pytest.mark.parametrize("second", [("8:1", "/home/us", "/m"), ("8:1", "/ho", "/m"), ("8:2", "/home", "/m")])
@@ -55,4 +61,4 @@ def test_a_name_by_a_second_mount_leads_back_to_the_same_place(root: list, rest:
     path = "/" + "/".join([*root, *rest])
     found = list(names_in(path, (whole, second)))
     expected = ("/m/" + "/".join([*place, *rest])).rstrip("/")
-    assert [name.rstrip("/") for name in found] == [expected]
+    assert [(name.rstrip("/"), part) for name, part in found] == [(expected, "")]

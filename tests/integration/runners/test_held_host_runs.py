@@ -8,7 +8,6 @@ import pwd
 import shutil
 import socket
 import struct
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,12 +15,8 @@ from pathlib import Path
 import pytest
 
 from adapters.runners import bubblewrap, host_trial, threaded
-from adapters.runners.accounts import Account
-from adapters.runners.bubblewrap import encoded, find_bubblewrap
-from adapters.runners.host import namespace_options
 from adapters.runners.host_trial import why_not_held
 from adapters.runners.leftovers import kill_leftovers, marked
-from adapters.runners.process import memory_file
 from core.errors import RunError
 from core.model.plan import RunResult, SandboxPlan
 from tests.integration.runners.kit import Place, Recorder, processes_with
@@ -172,66 +167,11 @@ async def test_who_needs_rights_is_told_how_to_ask_for_them(place: Place) -> Non
     assert (await run(place, "echo all well; exit 1")).notes == ()
 
 
-class Homely:
-    """Runs of an account that has a home, as `namespace_options` lays them out."""
-
-    def __init__(self, place: Place) -> None:
-        self.home = place.root / "home"
-        for path in (".config/git", ".ssh", "bin"):
-            (self.home / path).mkdir(parents=True)
-        for path in (".bashrc", ".ssh/config", ".config/git/config"):
-            (self.home / path).write_text("as it was")
-        for path in (self.home, *self.home.rglob("*")):
-            os.chown(path, NOBODY.pw_uid, NOBODY.pw_gid)
-        self.account = Account("nobody", NOBODY.pw_uid, NOBODY.pw_gid, drop=True, home=str(self.home))
-        self.plan = place.on_the_host
-
-    def run(self, script: str, *, by_person: bool = False) -> int:
-        bwrap = find_bubblewrap()
-        options = namespace_options(
-            self.plan, self.account, bwrap, env={"PATH": "/usr/bin:/bin"}, cwd="/", by_person=by_person
-        )
-        with memory_file(encoded(options)) as descriptor:
-            command = [bwrap.path, "--args", str(descriptor), "--", "/bin/sh", "-c", script]
-            return subprocess.run(
-                command,
-                pass_fds=(descriptor,),
-                cwd=self.home,
-                stderr=subprocess.DEVNULL,
-                **self.account.identity,
-            ).returncode
-
-    def texts(self) -> list[str]:
-        return [(self.home / path).read_text() for path in (".bashrc", ".ssh/config", ".config/git/config")]
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        "echo evil >{home}/.bashrc",
-        "rm -f {home}/.bashrc",
-        "echo evil >{home}/x && mv -f {home}/x {home}/.bashrc",
-        "echo evil >>{home}/.config/git/config",
-        "mv {home}/.config {home}/c2 && mkdir -p {home}/.config/git && echo evil >{home}/.config/git/config",
-        "mv {home}/.ssh {home}/s2 && mkdir {home}/.ssh && echo evil >{home}/.ssh/config",
-        "touch {home}/bin/ls",
-    ],
-)
-def test_only_what_a_person_allowed_changes_what_others_run_later(place: Place, script: str) -> None:
-    homely = Homely(place)
-    assert homely.run(script.format(home=homely.home)) != 0
-    assert homely.texts() == ["as it was"] * 3
-    assert list((homely.home / "bin").iterdir()) == []
-    assert homely.run(f"echo seen >{homely.home}/notes && cat {homely.home}/.bashrc") == 0
-    assert homely.run(script.format(home=homely.home), by_person=True) == 0
-
-
-def test_a_start_up_file_that_was_not_there_is_told_of(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    homely = Homely(place)
-    monkeypatch.setattr("adapters.runners.host.host_account", lambda _user: homely.account)
-    result = asyncio.run(run(place, f"echo evil >{homely.home}/.zshrc"))
-    assert f"{homely.home}/.zshrc" in " ".join(result.notes)
-    assert asyncio.run(run(place, "true")).notes == ()
+async def test_who_may_not_write_is_told_that_a_person_could_allow_it(place: Place) -> None:
+    script = "echo 'sh: cannot create .bashrc: Read-only file system' >&2; exit "
+    assert "--ask always" in " ".join((await run(place, f"{script} 2")).notes)
+    assert (await run(place, f"{script} 0")).notes == ()
+    assert (await run(place, f"{script} 2", by_person=True)).notes == ()
 
 
 def held(place: Place, **changes: object) -> SandboxPlan:

@@ -14,9 +14,11 @@ import pwd
 import shutil
 import sys
 from concurrent.futures import thread  # noqa: F401 - asyncio imports it late
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from encodings import idna  # noqa: F401 - as above
 
+from adapters.runners import host
+from adapters.runners.accounts import host_account
 from adapters.runners.host import HostRunner
 from core.approvals.binding import bind
 from core.config import ExecSettings
@@ -24,7 +26,7 @@ from core.model.command import Placement
 from core.model.plan import BoundCommand, RunOrder, RunResult
 from core.sandbox.plan import host_plan
 from tests.integration.runners.kit import Files, Recorder
-from tests.security.ways_out.table import GAIN, LEAK, WAYS, Way
+from tests.security.ways_out.table import GAIN, HOMELY, LEAK, WAYS, WORK, Way
 from tests.security.ways_out.world import REACHED, SECRET, World, a_world
 
 CAP_DAC_READ_SEARCH = bytes.fromhex("0100000204000000000000000000000000000000")
@@ -39,28 +41,36 @@ class Daemon:
     gid: int
     user: str | None
 
-    async def succeeds(self, way: Way, script: str, unheld: str | None) -> bool:
+    async def succeeds(
+        self, way: Way, script: str, unheld: str | None = None, *, by_person: bool = False
+    ) -> bool:
         """Try a way in a world of its own."""
         with a_world(self.uid, self.gid) as world:
             if self.user:
                 _risen(world)
-            result = await self._run(world, script, unheld)
+            # No account of this machine has its home there.
+            host.host_account = lambda user: replace(host_account(user), home=str(world.home))
+            result = await self._run(world, way, script, unheld, by_person=by_person)
             return _shown(way, result, world)
 
-    async def _run(self, world: World, script: str, unheld: str | None) -> RunResult:
+    async def _run(
+        self, world: World, way: Way, script: str, unheld: str | None, *, by_person: bool
+    ) -> RunResult:
         plan = host_plan(
             ExecSettings(),
             own=world.own,
             program=(str(world.program),),
-            workspace=str(world.workspace),
+            workspace=str(world.base / way.workspace),
             account=self.user,
             unheld=unheld,
             timeout_s=_SECONDS,
         )
         env = tuple(sorted(world.names().items()))
-        cwd = str(world.workspace)
+        cwd = str(world.base / (way.cwd or way.workspace))
         bound = BoundCommand("main", "agent:main:main", "way", cwd, env, None, Placement.HOST, plan, ())
-        order = RunOrder(f"way-{world.base.name}", ("/bin/sh", "-c", script), bound, bind(bound))
+        order = RunOrder(
+            f"way-{world.base.name}", ("/bin/sh", "-c", script), bound, bind(bound), by_person=by_person
+        )
         runner = HostRunner(Files(), world.base / "output", str(world.base / "workspaces"))
         return await runner.run(order, Recorder())
 
@@ -102,10 +112,12 @@ async def main(arrangement: str) -> None:
     for way in WAYS.values():
         if way.needs_root and arrangement == "user":
             continue
-        held = await daemon.succeeds(way, way.script, None)
+        held = await daemon.succeeds(way, way.script)
         control = await daemon.succeeds(way, way.control or way.script, "the control")
         found[way.name] = {"held": held, "control": control}
-    json.dump(found, sys.stdout)
+    work = {way.name: await daemon.succeeds(way, way.script) for way in WORK}
+    homely = {way.name: await daemon.succeeds(way, way.script, by_person=True) for way in HOMELY}
+    json.dump({"ways": found, "work": work, "by a person": homely}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ class Way:
     control: str | None = None
     why: str = ""
     needs_root: bool = False  # to be laid out
+    workspace: str = "w"
+    cwd: str | None = None
 
 
 # Numbers of system calls that perl knows by no name.
@@ -251,4 +253,64 @@ RIGHTS = [
     Way("rights by a program with capabilities", '"$B/capable" "$B/of-root"', needs_root=True),
     Way("the core pattern", "echo x >/proc/sys/kernel/core_pattern", GAIN, control="true", why=_NOT_ROOT),
 ]
-WAYS = {way.name: way for way in (*READ, *PROCESSES, *SPOILS, *PROGRAMS, *RIGHTS)}
+_SITE = '"$H/.local/lib/python3/site-packages/usercustomize.py"'
+# What other programs of the user read and run later.
+HOMELY = [
+    Way("a new dot file", 'echo evil >"$H/.zshenv"', SPOIL),
+    Way("a new dot directory", 'mkdir "$H/.pam"', SPOIL),
+    Way("a new directory of programs", 'mkdir "$H/sbin"', SPOIL),
+    Way("write a dot file", 'echo evil >>"$H/.bashrc"', SPOIL),
+    Way("remove a dot file", 'rm -f "$H/.bashrc"', SPOIL),
+    Way("rename over a dot file", 'echo evil >"$W/x" && mv -f "$W/x" "$H/.bashrc"', SPOIL),
+    Way("exchange a dot file", 'echo evil >"$W/e" && B="$H/.bashrc" && export B && ' + _exchange("B"), SPOIL),
+    Way("a new file in a dot directory", 'echo evil >"$H/.config/starship.toml"', SPOIL),
+    Way("a file deep in a dot directory", 'echo evil >"$H/.config/tmux/tmux.conf"', SPOIL),
+    Way("a file that each shell sources", 'echo evil >"$H/.cargo/env"', SPOIL),
+    Way("a module that each Python imports", f"echo evil >{_SITE}", SPOIL),
+    Way("rename a dot directory away", 'mv "$H/.config" "$H/projects/c"', SPOIL),
+    Way("rename within a dot directory", 'mv "$H/.config/tmux" "$H/.config/t2"', SPOIL),
+    Way("a directory of work becomes a dot directory", 'mv "$H/projects" "$H/.zsh"', SPOIL),
+    Way("a program", 'echo evil >"$H/bin/ls"', SPOIL),
+    Way("another program", 'echo evil >"$H/bin/tool"', SPOIL),
+    Way("a program of go", 'echo evil >"$H/go/bin/ls"', SPOIL),
+    Way("rename programs of go", 'mv "$H/go/bin" "$H/go/b2"', SPOIL),
+    Way("rename go", 'mv "$H/go" "$H/projects/go"', SPOIL),
+    Way("rename the home", 'mv "$H" "$B/u/h2"', SPOIL),
+    Way("rename what is above the home", 'mv "$B/u" "$B/u2"', SPOIL),
+    Way("through a link", 'ln -s ../.config "$H/projects/l" && echo evil >"$H/projects/l/x"', SPOIL),
+    Way("through a hard link", 'ln "$H/.bashrc" "$H/projects/l" && echo evil >"$H/projects/l"', SPOIL),
+    Way("through the way up", 'cd "$H/projects" && echo evil >../.bashrc', SPOIL),
+    Way("what a link at the top leads to", 'echo evil >"$H/dotfiles/vim/vimrc"', SPOIL),
+    Way("beside what a link at the top leads to", 'echo evil >"$H/dotfiles/vim/x"', SPOIL),
+    Way("rename what holds it", 'mv "$H/dotfiles" "$H/projects/d"', SPOIL),
+    Way("the home as cwd", "echo evil >.zshenv", SPOIL, cwd="u/home"),
+    Way("the home as workspace", "echo evil >.zshenv", SPOIL, workspace="u/home"),
+    Way("a dot directory as cwd", "echo evil >x", SPOIL, cwd="u/home/.config"),
+    Way("a directory in a dot directory as cwd", "echo evil >x", SPOIL, cwd="u/home/.config/tmux"),
+    Way("a dot directory as workspace", "echo evil >x", SPOIL, workspace="u/home/.config"),
+    Way("programs as workspace", "echo evil >x", SPOIL, workspace="u/home/bin"),
+    Way(
+        "beside a workspace in a dot directory",
+        "echo evil >../x",
+        SPOIL,
+        workspace="u/home/.ws/deep/main",
+    ),
+]
+# What must be possible all the same.
+WORK = [
+    Way("write a project", 'mkdir -p "$H/projects/x/.git" && echo x >"$H/projects/x/.git/HEAD"', GAIN),
+    Way("read dot files", 'grep -q was "$H/.bashrc" && grep -q was "$H/.vimrc"', GAIN),
+    Way("a cache of go", 'echo x >"$H/go/pkg/x" && echo x >"$H/go/go.env"', GAIN),
+    Way("beside what a dot file leads to", 'echo x >"$H/dotfiles/README"', GAIN),
+    Way("a project from the home", "echo x >projects/x", GAIN, cwd="u/home"),
+    Way("a workspace in a dot directory", "echo x >notes && mkdir d", GAIN, workspace="u/home/.ws/deep/main"),
+    Way(
+        "a workspace from a dot directory",
+        'echo x >"$H/.ws/deep/main/n" && ! echo x >n',
+        GAIN,
+        workspace="u/home/.ws/deep/main",
+        cwd="u/home/.ws/deep",
+    ),
+    Way("a workspace in a directory of work", "echo x >notes", GAIN, workspace="u/home/projects"),
+]
+WAYS = {way.name: way for way in (*READ, *PROCESSES, *SPOILS, *PROGRAMS, *RIGHTS, *HOMELY)}

@@ -21,6 +21,19 @@ from pathlib import Path
 
 SECRET = "the-token-of-the-operator"
 REACHED = b"REACHED\n"
+# A home; what is in directories of work is not looked at.
+HOME = {
+    ".bashrc": "as it was",
+    ".cargo/env": "as it was",
+    ".config/tmux/tmux.conf": "as it was",
+    ".local/lib/python3/site-packages/x.py": "as it was",
+    ".ws/deep/main/notes": "as it was",
+    "bin/tool": "as it was",
+    "dotfiles/vim/vimrc": "as it was",
+    "go/bin/tool": "as it was",
+    "notes.txt": "as it was",
+}
+WORK = ("go/pkg", "projects")
 # A process of the user outside: it holds the state open, works in it, and has the token in its environment.
 _NEIGHBOUR = """
 import ctypes, os, sys
@@ -59,13 +72,17 @@ class World:
         return self.base / "w"
 
     @property
+    def home(self) -> Path:
+        return self.base / "u" / "home"
+
+    @property
     def own(self) -> tuple[str, ...]:
         return (str(self.state), str(self.config))
 
     def names(self) -> dict[str, str]:
         """What scripts call these places."""
         places = {"S": self.state, "P": self.state.parent, "G": self.base / "g", "C": self.config}
-        places |= {"X": self.program, "W": self.workspace, "B": self.base}
+        places |= {"X": self.program, "W": self.workspace, "B": self.base, "H": self.home}
         found = {name: str(path) for name, path in places.items()}
         return {
             **found,
@@ -89,7 +106,29 @@ class World:
         places = {self.state: ["sayso.db", "token"], self.program: ["core.py", "lib"]}
         wrong += [str(path) for path, names in places.items() if names_in(path) != names]
         wrong += [str(path) for path in (self.state, self.program) if path.is_symlink()]
+        wrong += self._spoiled_home()
         return " ".join(wrong)
+
+    def _spoiled_home(self) -> list[str]:
+        found = {str(path.relative_to(self.home)): path for path in self.home.rglob("*")}
+        outside = {name: path for name, path in found.items() if not name.startswith(WORK)}
+        now = {name: "a link" if path.is_symlink() else _text(path) for name, path in outside.items()}
+        return [
+            name for name in now.keys() | _HOME_AS_IT_WAS.keys() if now.get(name) != _HOME_AS_IT_WAS.get(name)
+        ]
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.is_file() else ""
+
+
+_HOME_AS_IT_WAS = {
+    **{str(above): "" for name in HOME for above in Path(name).parents if above.name},
+    **HOME,
+    ".vimrc": "a link",
+    ".vim": "a link",
+    ".self": "a link",
+}
 
 
 def names_in(directory: Path) -> list[str]:
@@ -113,6 +152,7 @@ def a_world(uid: int, gid: int) -> Iterator[World]:
         for path in ("opt/program/core.py", "opt/program/lib/x.py"):
             (base / path).write_text("sound")
         (base / "mixed" / "notes").write_text("x")
+        _make_home(base / "u" / "home")
         (base / "w" / "before").symlink_to(base / "g" / "p" / "state")
         for path in (base, *base.rglob("*")):
             os.chown(path, uid, gid, follow_symlinks=False)
@@ -122,6 +162,17 @@ def a_world(uid: int, gid: int) -> Iterator[World]:
         stack.enter_context(_listener(f"\0sayso-way-{base.name}", uid, gid))
         open_one, closed = (stack.enter_context(_neighbour(base, uid, gid, dumps)) for dumps in (1, 0))
         yield World(base, open_one, closed, stack.enter_context(_terminal(uid)))
+
+
+def _make_home(home: Path) -> None:
+    for name, text in HOME.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    for name in WORK:
+        (home / name).mkdir()
+    (home / ".vimrc").symlink_to("dotfiles/vim/vimrc")
+    (home / ".vim").symlink_to("dotfiles/vim")
+    (home / ".self").symlink_to("/proc/self")
 
 
 @contextmanager
