@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from bot.config import LoadedConfig
+from bot.config.marks import Mark
 from bot.reload import Reloaded, reload
+from bot.witness import Doubt, Witness
 from core.acts import Acts
 from core.config import Config
 from core.judge import Judge
@@ -43,6 +45,7 @@ class Live:
         record: _Record,
         clock: Clock,
     ) -> None:
+        self.witness = Witness(self._files, loaded.secrets)
         self._read = read
         self._judge_of = judge_of
         self._record = record
@@ -67,20 +70,30 @@ class Live:
         """Tell file and line of a configuration path."""
         return self._in_force.loaded.where(path)
 
-    async def reload(self, actor: str) -> Reloaded:
+    async def reload(self, actor: str, *, answered: bool = False) -> Reloaded:
         """Read the configuration again; a bad one changes nothing, and what is not recorded does not hold.
 
-        Once this returns, nothing starts that was decided by the configuration before.
+        Once this returns, nothing starts that was decided by the configuration before. `answered` tells that
+        a person is told what this returns.
         """
-        return await self._acts.whole(self._reload(actor))
+        return await self._acts.whole(self._reload(actor, answered=answered))
 
-    async def _reload(self, actor: str) -> Reloaded:
+    async def _reload(self, actor: str, *, answered: bool) -> Reloaded:
         async with self._one_at_a_time:
             made: list[InForce] = []
-            told = await asyncio.to_thread(
-                reload, self._in_force.loaded, self._read, lambda loaded: made.append(self._made(loaded))
-            )
+            doubts: list[Doubt] = []
+
+            def put(loaded: LoadedConfig) -> None:
+                made.append(self._made(loaded))
+
+            def doubted(read: Mapping[str, Mark]) -> list[Doubt]:
+                doubts.extend(self.witness.doubts(read))
+                return doubts
+
+            told = await asyncio.to_thread(reload, self._in_force.loaded, self._read, put, doubted)
             await self._record.append(self._event(told, actor))
+            if answered:
+                self.witness.told(doubts)
             if made:
                 self._in_force = made[0]
                 await self._record.revise()
@@ -88,6 +101,9 @@ class Live:
             log.warning("reload: %s", line)
         log.info("the configuration was read again: %s", "nothing changed" if told.problems else "in force")
         return told
+
+    def _files(self) -> tuple[str, ...]:
+        return self._in_force.loaded.protected_paths
 
     def _made(self, loaded: LoadedConfig) -> InForce:
         return InForce(loaded, self._judge_of(loaded))

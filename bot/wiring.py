@@ -36,6 +36,7 @@ from bot.site import look_anew, settled, survey
 from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
+from bot.witness import WatchedRunner
 from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
@@ -59,7 +60,7 @@ from core.elevations import Elevations
 from core.elevator import Elevator
 from core.errors import StartError
 from core.gate import Gate
-from core.judge import Judge, Site
+from core.judge import Judge
 from core.model.command import Placement
 from core.model.principal import Reviewer
 from core.model.request import AuditEvent
@@ -134,7 +135,7 @@ async def assemble(
 
     people = await _people(stack, live, ledger, store, clock, loaded.secrets)
     runs = Runs(ledger, clock)
-    runners = _runners(home, live.judge().site)
+    runners = _runners(home, live)
     levels = await _levels(stack, config, store, clock, people)
     kept = levels.elevations
     places = (runs, runners, clock, live.where)
@@ -258,11 +259,11 @@ def _alarm_and_lock(passphrase: PassphraseGuard, people: People, console: Operat
     console.on_locked.append(passphrase.forget_all)
 
 
-def _runners(home: Home, site: Site) -> dict[Placement, Runner]:
-    resolver = FilesystemResolver()
+def _runners(home: Home, live: Live) -> dict[Placement, Runner]:
+    resolver, root = FilesystemResolver(), live.judge().site.workspace_root
     return {
-        Placement.SANDBOX: BubblewrapRunner(resolver, home.output, site.workspace_root),
-        Placement.HOST: HostRunner(resolver, home.output, site.workspace_root),
+        Placement.SANDBOX: BubblewrapRunner(resolver, home.output, root),
+        Placement.HOST: WatchedRunner(HostRunner(resolver, home.output, root), live.witness),
     }
 
 
@@ -344,7 +345,8 @@ async def _open_sockets(
 
 def _reloading(live: Live) -> Callable[[Reviewer], Awaitable[dict[str, Any]]]:
     async def reload(reviewer: Reviewer) -> dict[str, Any]:
-        return (await live.reload(f"person:{reviewer.channel}:{reviewer.id}")).to_json()
+        actor = f"person:{reviewer.channel}:{reviewer.id}"
+        return (await live.reload(actor, answered=True)).to_json()
 
     return reload
 
