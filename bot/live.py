@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.config import LoadedConfig
@@ -82,6 +82,7 @@ class Live:
         async with self._one_at_a_time:
             made: list[InForce] = []
             doubts: list[Doubt] = []
+            unheld = self.judge().site.unheld
 
             def put(loaded: LoadedConfig) -> None:
                 made.append(self._made(loaded))
@@ -90,14 +91,18 @@ class Live:
                 doubts.extend(self.witness.doubts(read))
                 return doubts
 
-            told = await asyncio.to_thread(reload, self._in_force.loaded, self._read, put, doubted)
+            told = await asyncio.to_thread(
+                reload, self._in_force.loaded, self._read, put, doubted, anew=unheld is not None
+            )
+            if unheld is not None and made and not told.problems:
+                told = replace(told, host=_of_host(made[0].judge.site.unheld))
             await self._record.append(self._event(told, actor))
             if answered:
                 self.witness.told(doubts)
             if made:
                 self._in_force = made[0]
                 await self._record.revise()
-        for line in (*told.problems, *told.warnings):
+        for line in (*told.problems, *told.warnings, *([told.host] if told.host else [])):
             log.warning("reload: %s", line)
         log.info("the configuration was read again: %s", "nothing changed" if told.problems else "in force")
         return told
@@ -118,3 +123,11 @@ class Live:
             "atRestart": [each.key for each in told.at_restart],
         }
         return AuditEvent(self._clock.now(), "config.reloaded", actor, None, keys)
+
+
+def _of_host(unheld: str | None) -> str:
+    return (
+        f"runs on the host are still not held: {unheld}"
+        if unheld
+        else "runs on the host are held from now on"
+    )

@@ -44,12 +44,16 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """What came of reading again. With `problems` nothing has changed."""
+    """What came of reading again. With `problems` nothing has changed.
+
+    `host` says what came of trying again whether runs on the host can be held, where they could not.
+    """
 
     at_once: tuple[Changed, ...] = ()
     at_restart: tuple[Changed, ...] = ()
     warnings: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    host: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Give the answer to `config.reload`."""
@@ -59,6 +63,7 @@ class Reloaded:
             "atRestart": [changed.to_json() for changed in self.at_restart],
             "warnings": list(self.warnings),
             "problems": list(self.problems),
+            "host": self.host,
         }
 
 
@@ -67,6 +72,8 @@ def reload(
     read: Callable[[], LoadedConfig],
     put: Callable[[LoadedConfig], None],
     doubts: Callable[[Mapping[str, Mark]], Iterable[object]] = lambda _read: (),
+    *,
+    anew: bool = False,
 ) -> Reloaded:
     """Read again and put in force what can be; a configuration that start would refuse changes nothing.
 
@@ -75,7 +82,8 @@ def reload(
 
     `put` gets the new configuration with the old values of what waits for a restart, so that no half of a
     change holds, and the next reload tells of it again. It raises ConfigError where it cannot be used, before
-    anything is replaced.
+    anything is replaced. With `anew` it gets what is in force where nothing else holds at once, for the sake
+    of the machine that may be another.
     """
     try:
         found = read()
@@ -87,6 +95,8 @@ def reload(
             # What is held until the restart may still be read from where it was written before.
             protected = tuple(dict.fromkeys((*in_force.protected_paths, *found.protected_paths)))
             put(replace(found, config=_held(in_force.config, found.config), protected_paths=protected))
+        elif anew:
+            put(in_force)
     except ConfigError as refused:
         return Reloaded(problems=tuple(str(refused).splitlines()))
     return told
