@@ -21,8 +21,11 @@ def status_command(arguments: list[str]) -> int:
         put_json(status)
     else:
         health, undecided = status.pop("health", []), status.pop("undecided", [])
+        cut_off = status.pop("cutOff", None)
         status["host"] = _host(status.pop("host", {}))
         facts([(name, _plain(value)) for name, value in status.items()])
+        if cut_off:
+            print(coloured(shown(cut_off, multiline=True), "yellow"))
         for row in health:
             print(_health_line(row))
         for channel in undecided:
