@@ -124,17 +124,21 @@ def held(home: Home) -> Iterator[Hold]:
     """Hold the state directory for this process alone; raises StartError where another daemon has it."""
     descriptor = os.open(home.path / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        before, *_ = os.read(descriptor, 32).decode("ascii", "replace").splitlines() or [""]
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            pid = before.removesuffix(_UP) or "unknown"
+            pid = _noted(descriptor).removesuffix(_UP) or "unknown"
             raise AnotherDaemon(
                 f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME elsewhere"
             ) from None
-        yield Hold(home, descriptor, before)
+        yield Hold(home, descriptor, _noted(descriptor))
     finally:
         os.close(descriptor)
+
+
+def _noted(descriptor: int) -> str:
+    lines = os.pread(descriptor, 32, 0).decode("ascii", "replace").splitlines()
+    return lines[0] if lines else ""
 
 
 def operator_token(home: Home) -> str:
