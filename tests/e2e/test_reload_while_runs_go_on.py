@@ -20,14 +20,13 @@ WRITES = "until grep -qs theirs {file}; do sleep 0.05; done; echo '{words}' >{fi
 
 
 class Desk:
-    """A daemon of root, a configuration in a directory of its own, and runs of `nobody` on the host."""
+    """A daemon of root, a configuration in a directory of root's, and runs of `nobody` on the host."""
 
     def __init__(self, daemon, *, owner: str) -> None:
         self.daemon = daemon
         self.account = pwd.getpwnam(owner)
         daemon.config = daemon.root / "conf" / "overlay.yaml"
         daemon.config.parent.mkdir()
-        os.chown(daemon.config.parent, self.account.pw_uid, self.account.pw_gid)
         self.replace("none")
         daemon.start()
 
