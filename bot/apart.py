@@ -56,6 +56,11 @@ def refuse_entangled(config: Config, home: str, workspace_root: str, protected: 
     _ways_out_of_reach(config, workspaces, root, writable)
 
 
+def places_on(path: str) -> tuple[str, ...]:
+    """List each link on the way to a file, and where it ends; a link in any of them leads elsewhere."""
+    return Place("", path).way
+
+
 def own_files() -> tuple[Place, ...]:
     """Return where Sayso's program files and its environment lie."""
     program = Place("Sayso's program files", str(Path(__file__).parents[1]))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.config import LoadedConfig, Overrides, load
-from bot.home import Home, held, prepare
+from bot.home import Hold, held, prepare
 from bot.options import UpOptions
 from bot.sealed import seal
 from bot.tasks import owned
@@ -47,8 +47,8 @@ def up(options: UpOptions) -> int:
                 open_because,
             )
         _take_files()
-        with held(home):
-            asyncio.run(_serve(loaded, read, home, Path(options.socket) if options.socket else home.socket))
+        with held(home) as hold:
+            asyncio.run(_serve(loaded, read, hold, Path(options.socket) if options.socket else home.socket))
     except (ConfigError, StartError, StoreError) as error:
         print(f"sayso: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the last words of a daemon
         return EXIT_CONFIG
@@ -93,7 +93,7 @@ def _again(options: UpOptions) -> Callable[[], LoadedConfig]:
     return refuse
 
 
-async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: Home, socket: Path) -> None:
+async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], hold: Hold, socket: Path) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -101,14 +101,20 @@ async def _serve(loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: H
     hung_up = asyncio.Event()
     loop.add_signal_handler(signal.SIGHUP, hung_up.set)
     async with AsyncExitStack() as stack:
-        ready = await _unless_stopped(assemble(stack, loaded, read, home, socket), stop)
+        try:
+            ready = await _unless_stopped(assemble(stack, loaded, read, hold, socket), stop)
+        except (ConfigError, StartError, StoreError):
+            hold.ended()
+            raise
         if ready is None:
+            hold.ended()
             return
         await stack.enter_async_context(owned(_reload_on(hung_up, ready), "reload on SIGHUP"))
         take_turns()
         seal()
         _announce(ready)
         await stop.wait()
+        hold.ended()
         log.info("stopping")
         # Being killed is safe at any instant, waiting for ever is not: then say where it hung, and go.
         faulthandler.dump_traceback_later(SLOWEST_STOP_S, exit=True)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from adapters.runners.accounts import exchangeable_parent
 from core.credentials import new_token
 from core.errors import StartError
+
+log = logging.getLogger(__name__)
+
+_UP: Final = " up"  # behind the pid of a daemon that was not asked to end
 
 
 class AnotherDaemon(StartError):  # noqa: N818 - reads as what it is
@@ -78,26 +84,61 @@ def prepare(path: Path) -> Home:
     return Home(path)
 
 
+class Hold:
+    """The state directory in the hands of this process; its note there tells the next one how it ended."""
+
+    def __init__(self, home: Home, descriptor: int, before: str) -> None:
+        self.home = home
+        self.cut_off = before.endswith(_UP)
+        self._descriptor = descriptor
+        self._note_first(up=self.cut_off)  # that an earlier one was cut off stays noted until it is told
+
+    def up(self) -> None:
+        """Note that from here on an end without `ended` is one that nobody asked for."""
+        self.cut_off = False
+        self._note_first(up=True)
+
+    def ended(self) -> None:
+        """Note that this process was asked to end, or says itself why it does."""
+        if self.cut_off:
+            return
+        try:
+            self._note(up=False)
+        except OSError as error:
+            log.warning("%s/daemon.lock cannot be written: %s", self.home.path, error.strerror)
+
+    def _note_first(self, *, up: bool) -> None:
+        try:
+            self._note(up=up)
+        except OSError as error:
+            raise StartError(f"{self.home.path}/daemon.lock cannot be written: {error.strerror}") from None
+
+    def _note(self, *, up: bool) -> None:
+        text = f"{os.getpid()}{_UP if up else ''}\n".encode()
+        os.pwrite(self._descriptor, text, 0)
+        os.ftruncate(self._descriptor, len(text))
+
+
 @contextmanager
-def held(home: Home) -> Iterator[None]:
+def held(home: Home) -> Iterator[Hold]:
     """Hold the state directory for this process alone; raises StartError where another daemon has it."""
     descriptor = os.open(home.path / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            pid = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
+            pid = _noted(descriptor).removesuffix(_UP) or "unknown"
             raise AnotherDaemon(
                 f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME elsewhere"
             ) from None
-        try:
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"{os.getpid()}\n".encode())
-        except OSError as error:
-            raise StartError(f"{home.path}/daemon.lock cannot be written: {error.strerror}") from None
-        yield
+        yield Hold(home, descriptor, _noted(descriptor))
     finally:
         os.close(descriptor)
+
+
+def _noted(descriptor: int) -> str:
+    lines = os.pread(descriptor, 32, 0).decode("ascii", "replace").splitlines()
+    return lines[0] if lines else ""
 
 
 def operator_token(home: Home) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from bot.config import LoadedConfig
+from bot.config.marks import Mark
 from bot.reload import Reloaded, reload
+from bot.witness import Doubt, Witness
 from core.acts import Acts
 from core.config import Config
 from core.judge import Judge
@@ -43,6 +45,7 @@ class Live:
         record: _Record,
         clock: Clock,
     ) -> None:
+        self.witness = Witness(self._files, loaded.secrets)
         self._read = read
         self._judge_of = judge_of
         self._record = record
@@ -71,27 +74,45 @@ class Live:
         """Tell file and line of a configuration path."""
         return self._in_force.loaded.where(path)
 
-    async def reload(self, actor: str) -> Reloaded:
+    async def reload(self, actor: str, *, answered: bool = False) -> Reloaded:
         """Read the configuration again; a bad one changes nothing, and what is not recorded does not hold.
 
-        Once this returns, nothing starts that was decided by the configuration before.
+        Once this returns, nothing starts that was decided by the configuration before. `answered` tells that
+        a person is told what this returns.
         """
-        return await self._acts.whole(self._reload(actor))
+        return await self._acts.whole(self._reload(actor, answered=answered))
 
-    async def _reload(self, actor: str) -> Reloaded:
+    async def _reload(self, actor: str, *, answered: bool) -> Reloaded:
         async with self._one_at_a_time:
             made: list[InForce] = []
+            doubts: list[Doubt] = []
+            unheld = self.judge().site.unheld
+
+            def put(loaded: LoadedConfig) -> None:
+                made.append(self._made(loaded))
+
+            def doubted(read: Mapping[str, Mark]) -> list[Doubt]:
+                doubts.extend(self.witness.doubts(read))
+                return doubts
+
             told = await asyncio.to_thread(
-                reload, self._in_force.loaded, self._read, lambda loaded: made.append(self._made(loaded))
+                reload, self._in_force.loaded, self._read, put, doubted, anew=unheld is not None
             )
+            if unheld is not None and made and not told.problems:
+                told = replace(told, host=_of_host(made[0].judge.site.unheld))
             await self._record.append(self._event(told, actor))
+            if answered:
+                self.witness.told(doubts)
             if made:
                 self._in_force = made[0]
                 await self._record.revise()
-        for line in (*told.problems, *told.warnings):
+        for line in (*told.problems, *told.warnings, *([told.host] if told.host else [])):
             log.warning("reload: %s", line)
         log.info("the configuration was read again: %s", "nothing changed" if told.problems else "in force")
         return told
+
+    def _files(self) -> tuple[str, ...]:
+        return self._in_force.loaded.protected_paths
 
     def _made(self, loaded: LoadedConfig) -> InForce:
         return InForce(loaded, self._judge_of(loaded))
@@ -106,3 +127,11 @@ class Live:
             "atRestart": [each.key for each in told.at_restart],
         }
         return AuditEvent(self._clock.now(), "config.reloaded", actor, None, keys)
+
+
+def _of_host(unheld: str | None) -> str:
+    return (
+        f"runs on the host are still not held: {unheld}"
+        if unheld
+        else "runs on the host are held from now on"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from bot.config import LoadedConfig
+from bot.config.marks import Mark
 from core.config import Agents, Config
 from core.errors import ConfigError
 
@@ -43,12 +44,16 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class Reloaded:
-    """What came of reading again. With `problems` nothing has changed."""
+    """What came of reading again. With `problems` nothing has changed.
+
+    `host` says what came of trying again whether runs on the host can be held, where they could not.
+    """
 
     at_once: tuple[Changed, ...] = ()
     at_restart: tuple[Changed, ...] = ()
     warnings: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    host: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Give the answer to `config.reload`."""
@@ -58,28 +63,48 @@ class Reloaded:
             "atRestart": [changed.to_json() for changed in self.at_restart],
             "warnings": list(self.warnings),
             "problems": list(self.problems),
+            "host": self.host,
         }
 
 
 def reload(
-    in_force: LoadedConfig, read: Callable[[], LoadedConfig], put: Callable[[LoadedConfig], None]
+    in_force: LoadedConfig,
+    read: Callable[[], LoadedConfig],
+    put: Callable[[LoadedConfig], None],
+    doubts: Callable[[Mapping[str, Mark]], Iterable[object]] = lambda _read: (),
+    *,
+    anew: bool = False,
 ) -> Reloaded:
     """Read again and put in force what can be; a configuration that start would refuse changes nothing.
 
+    Neither does one of which `doubts` says, by how its files stood when they were read, that it may not be
+    the operator's.
+
     `put` gets the new configuration with the old values of what waits for a restart, so that no half of a
     change holds, and the next reload tells of it again. It raises ConfigError where it cannot be used, before
-    anything is replaced.
+    anything is replaced. With `anew` it gets what is in force where nothing else holds at once, for the sake
+    of the machine that may be another.
     """
     try:
         found = read()
         told = differences(in_force, found)
-        if told.at_once or found.protected_paths != in_force.protected_paths:
+        moved = found.protected_paths != in_force.protected_paths
+        if told.at_once or told.at_restart or moved:
+            _raise_any(doubts(found.marks))
+        if told.at_once or moved:
             # What is held until the restart may still be read from where it was written before.
             protected = tuple(dict.fromkeys((*in_force.protected_paths, *found.protected_paths)))
             put(replace(found, config=_held(in_force.config, found.config), protected_paths=protected))
+        elif anew:
+            put(in_force)
     except ConfigError as refused:
         return Reloaded(problems=tuple(str(refused).splitlines()))
     return told
+
+
+def _raise_any(doubts: Iterable[object]) -> None:
+    if words := "\n".join(map(str, doubts)):
+        raise ConfigError(words)
 
 
 def differences(old: LoadedConfig, new: LoadedConfig) -> Reloaded:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from bot.agent_socket import open_agent_socket
 from bot.clock import SystemClock
 from bot.config import LoadedConfig
 from bot.health import ChannelHealth
-from bot.home import Home, operator_token, write_secret
+from bot.home import Hold, Home, operator_token, write_secret
 from bot.live import Live
 from bot.passphrase import PassphraseFile
 from bot.reload import Reloaded
@@ -36,6 +36,7 @@ from bot.site import look_anew, settled, survey
 from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
+from bot.witness import WatchedRunner
 from core.approvals.cleanup import as_is, cleaned_up
 from core.approvals.conversation import Conversation, Switches
 from core.approvals.courier import Courier
@@ -43,9 +44,10 @@ from core.approvals.entries import AllowlistEntries, Surroundings
 from core.approvals.flood import FloodControl
 from core.approvals.herald import Addresses, Herald
 from core.approvals.ledger import Ledger
+from core.approvals.notices import cut_off_text
 from core.approvals.pairing import Pairing
 from core.approvals.permissions import Permissions
-from core.approvals.recovery import recover
+from core.approvals.recovery import cut_off, recover
 from core.approvals.retention import Retention
 from core.approvals.rules import Rulebook
 from core.approvals.service import Approvals
@@ -59,7 +61,7 @@ from core.elevations import Elevations
 from core.elevator import Elevator
 from core.errors import StartError
 from core.gate import Gate
-from core.judge import Judge, Site
+from core.judge import Judge
 from core.model.command import Placement
 from core.model.principal import Reviewer
 from core.model.request import AuditEvent
@@ -107,12 +109,13 @@ class Levels:
 
 
 async def assemble(
-    stack: AsyncExitStack, loaded: LoadedConfig, read: Callable[[], LoadedConfig], home: Home, socket: Path
+    stack: AsyncExitStack, loaded: LoadedConfig, read: Callable[[], LoadedConfig], hold: Hold, socket: Path
 ) -> Ready:
     """Build and start everything on the stack; raises StartError or ConfigError where it cannot.
 
     `read` reads the configuration again.
     """
+    home = hold.home
     parsers = stack.enter_context(ParserPool())
     parsers.start()
     clock = SystemClock()
@@ -134,13 +137,13 @@ async def assemble(
 
     people = await _people(stack, live, ledger, store, clock, loaded.secrets)
     runs = Runs(ledger, clock)
-    runners = _runners(home, live.judge().site)
+    runners = _runners(home, live)
     levels = await _levels(stack, config, store, clock, people)
     kept = levels.elevations
     places = (runs, runners, clock, live.where)
     gate = Gate(live.judge, people.approvals, ledger, store, *places, elevations=kept)
-    sockets: dict[str, str | None] = {"socket": str(socket), "agentSocket": None}
-    status = _status(home, clock, people, live, sockets)
+    told: dict[str, str | None] = {"socket": str(socket), "agentSocket": None, "cutOff": None}
+    status = _status(home, clock, people, live, told)
     daemon = Daemon(status, page.link if page else None, live.where, _reloading(live))
     console = OperatorConsole(
         store, people.approvals, ledger, runs, credentials, live.judge, clock, daemon, elevations=kept
@@ -153,7 +156,7 @@ async def assemble(
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     _furnish(page, people, levels)
     await asyncio.to_thread(parsers.wait)  # from here on, what asks or answers may have files exchanged
-    await _recover(store, ledger, people.approvals, clock)
+    told["cutOff"] = await _recover(store, ledger, people, clock, hold, loaded.secrets)
     await _open_all(stack, channels, desk, ledger, store, people, clock)
     await _watch_over(stack, people, gate, store, clock)
     await stack.enter_async_context(owned(_retention(store, clock, live, home).run(), "retention"))
@@ -163,7 +166,7 @@ async def assemble(
     desks = OperatorDesks(console, permissions, people.pairing, registrar, entries, *sessions, passphrase)
     ingress = UnixSocketIngress(socket, credentials, gate, desks)
     agents = await _open_sockets(stack, ingress, console, loaded, home)
-    sockets["agentSocket"] = str(agents) if agents else None
+    told["agentSocket"] = str(agents) if agents else None
     return Ready(socket, agents, page.address if page else None, live.reload)
 
 
@@ -258,18 +261,39 @@ def _alarm_and_lock(passphrase: PassphraseGuard, people: People, console: Operat
     console.on_locked.append(passphrase.forget_all)
 
 
-def _runners(home: Home, site: Site) -> dict[Placement, Runner]:
-    resolver = FilesystemResolver()
+def _runners(home: Home, live: Live) -> dict[Placement, Runner]:
+    resolver, root = FilesystemResolver(), live.judge().site.workspace_root
     return {
-        Placement.SANDBOX: BubblewrapRunner(resolver, home.output, site.workspace_root),
-        Placement.HOST: HostRunner(resolver, home.output, site.workspace_root),
+        Placement.SANDBOX: BubblewrapRunner(resolver, home.output, root),
+        Placement.HOST: WatchedRunner(HostRunner(resolver, home.output, root), live.witness),
     }
 
 
-async def _recover(store: Store, ledger: Ledger, approvals: Approvals, clock: Clock) -> None:
-    """Settle what an earlier daemon left: runs were cut off and are never repeated, questions still wait."""
+async def _recover(
+    store: Store, ledger: Ledger, people: People, clock: Clock, hold: Hold, secrets: tuple[str, ...]
+) -> str | None:
+    """Settle what an earlier daemon left: runs were cut off and are never repeated, questions still wait.
+
+    Where nobody asked that daemon to end, this is recorded, logged and told to people, and returned in words.
+    """
+    last = await _last_recorded(store)
     await store.append(AuditEvent(clock.now(), "daemon.started", "daemon", None, {"pid": os.getpid()}))
-    await recover(store, ledger, approvals, clock, kill_leftovers)
+    left = await recover(store, ledger, people.approvals, clock, kill_leftovers)
+    words = None
+    if hold.cut_off:
+        event = cut_off(left, last, clock.now())
+        await store.append(event)
+        people.herald.hear(event)
+        words = cut_off_text(event, secrets)
+        log.warning("%s", words)
+    hold.up()
+    return words
+
+
+async def _last_recorded(store: Store) -> int | None:
+    head, _ = await store.head()
+    async with aclosing(store.events(max(0, head - 1))) as events:
+        return await anext((link.event.at async for link in events), None)
 
 
 def _switches(live: Live, console: OperatorConsole, pairing: Pairing, directives: Directives) -> Switches:
@@ -344,7 +368,8 @@ async def _open_sockets(
 
 def _reloading(live: Live) -> Callable[[Reviewer], Awaitable[dict[str, Any]]]:
     async def reload(reviewer: Reviewer) -> dict[str, Any]:
-        return (await live.reload(f"person:{reviewer.channel}:{reviewer.id}")).to_json()
+        actor = f"person:{reviewer.channel}:{reviewer.id}"
+        return (await live.reload(actor, answered=True)).to_json()
 
     return reload
 
@@ -356,7 +381,7 @@ def _held(judge: Judge) -> dict[str, Any]:
 
 
 def _status(
-    home: Home, clock: Clock, people: People, live: Live, sockets: Mapping[str, str | None]
+    home: Home, clock: Clock, people: People, live: Live, told: Mapping[str, str | None]
 ) -> Callable[[], dict[str, Any]]:
     started, installed = clock.monotonic(), version()
 
@@ -365,7 +390,7 @@ def _status(
             "version": installed,
             "pid": os.getpid(),
             "home": str(home.path),
-            **sockets,
+            **told,
             "configuration": list(live.loaded().files),
             "uptimeSeconds": int(clock.monotonic() - started),
             "channels": list(people.opened),

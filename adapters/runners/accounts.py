@@ -8,6 +8,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,35 @@ class Account:
             return os.access(directory, os.W_OK)
         status = os.stat(directory)  # noqa: PTH116 - asked for each run on the host
         return status.st_uid == self.uid or bool(status.st_mode & 0o022) or _has_list(directory)
+
+    def may_put(self, path: str) -> bool:
+        """Tell whether this account may be able to write a file, or put another in its place; in doubt yes.
+
+        No directory on the way to it is a link.
+        """
+        way = [*map(str, reversed(Path(path).parents)), path]
+        for directory, below in pairwise(way):
+            if self._may_exchange(directory, below):
+                return True
+            if not self._may_alter(directory, os.X_OK):
+                return False
+        return self._may_alter(path, os.W_OK)
+
+    def _may_exchange(self, directory: str, entry: str) -> bool:
+        if not self._may_alter(directory, os.W_OK):
+            return False
+        try:
+            above, found = os.stat(directory), os.stat(entry)  # noqa: PTH116 - as above
+        except OSError:
+            return True
+        return not above.st_mode & stat.S_ISVTX or self.uid in (0, above.st_uid, found.st_uid)
+
+    def _may_alter(self, path: str, permission: int) -> bool:
+        """Tell whether this account has a permission on a path, or can give it to itself."""
+        try:
+            return os.stat(path).st_uid == self.uid or self.may(path, permission)  # noqa: PTH116 - as above
+        except OSError:
+            return False
 
     def barrier(self, path: str) -> str | None:
         """Return the first directory above a path that this account cannot pass, or None."""

@@ -49,7 +49,7 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: st
     ):
         wanted.setdefault(mount.path, mount.effect)
     laid = {} if by_person else _where_not_kept(home_layout(account, plan.workspace), wanted)
-    spared = CROWDED | {plan.workspace, *((os.path.realpath(account.home or "/"), cwd) if by_person else ())}
+    spared = _spared(plan, account, cwd, by_person=by_person)
     rooms = [room for room in _rooms(hidden, account, laid | wanted) if room not in spared]
     below = {path: effect for room in rooms for path, effect in closed_top(room).items()}
     wanted = below | laid | dict.fromkeys(rooms, Effect.SHOW) | wanted
@@ -59,6 +59,21 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: st
             wanted.setdefault(mount.path, mount.effect)
     visible = (Mount(Effect.SHOW, path) for path in shown)
     return (*_ordered(wanted), *visible, *_opened(plan.sockets if by_person else ()))
+
+
+def keeps_unwritten(plan: SandboxPlan, account: Account, path: str, cwd: str, *, by_person: bool) -> bool:
+    """Tell whether a run that begins now cannot write what takes the place of a hidden file meanwhile."""
+    if plan.unheld is not None or path not in plan.masked or not os.path.isfile(path):  # noqa: PTH113 - for every run
+        return False
+    room = dirname(os.path.realpath(path))
+    open_to_it = room in _spared(plan, account, cwd, by_person=by_person)
+    return not open_to_it and account.barrier(path) is None and account.may_change(room)
+
+
+def _spared(plan: SandboxPlan, account: Account, cwd: str, *, by_person: bool) -> frozenset[str]:
+    """Give the places that are never closed for what is hidden in them."""
+    own = (os.path.realpath(account.home or "/"), cwd) if by_person else ()
+    return CROWDED | {plan.workspace, *own}
 
 
 def devices(account: Account) -> tuple[str, ...]:

@@ -23,8 +23,11 @@ def status_command(arguments: list[str]) -> int:
         health, undecided = status.pop("health", []), status.pop("undecided", [])
         if status.get("configuration") == []:
             status["configuration"] = "the defaults"
+        cut_off = status.pop("cutOff", None)
         status["host"] = _host(status.pop("host", {}))
         facts([(name, _plain(value)) for name, value in status.items()])
+        if cut_off:
+            print(coloured(shown(cut_off, multiline=True), "yellow"))
         for row in health:
             print(_health_line(row))
         for channel in undecided:

@@ -34,6 +34,8 @@ def reload_command(arguments: list[str]) -> int:
 def _changes(told: dict[str, Any]) -> Iterator[str]:
     if not told["atOnce"] and not told["atRestart"]:
         yield "read again; nothing differs from what is in force"
+    if told["host"]:
+        yield shown(told["host"])
     for change in told["atOnce"]:
         yield f"{coloured('in force', 'green')}     {_key(change)}"
     for change in told["atRestart"]:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 
 from bot.config.enforcement import warnings_of
+from bot.config.marks import Mark
 from bot.config.overrides import Overrides, apply_overrides
 from bot.config.schema import canonical
 from bot.config.substitution import Substitution
@@ -36,6 +37,7 @@ class LoadedConfig:
 
     `protected_paths` are absolute paths that no agent may touch: configuration files and secret files.
     `files` are the former alone, in the order in which they were read.
+    `marks` tells how those stood that this was read from.
     """
 
     config: Config
@@ -43,6 +45,7 @@ class LoadedConfig:
     protected_paths: tuple[str, ...] = ()
     tree: Node = field(default=Node({}, _DEFAULTS), repr=False)
     files: tuple[str, ...] = ()
+    marks: Mapping[str, Mark] = field(default_factory=dict, repr=False)
     _merges: OrderedDict[str, LoadedConfig] = field(default_factory=OrderedDict, repr=False, compare=False)
 
     def where(self, path: str, *, exact: bool = False) -> str | None:
@@ -94,18 +97,19 @@ def load(
     """Read the files in order, each over the ones before; raises one ConfigError that tells all problems."""
     problems = Problems([str(path) for path in paths])
     tree = Node({}, _DEFAULTS)
-    for root in _readable(paths):
+    files: dict[Path, Mark] = {}
+    for root in _readable(paths, files):
         tree = replace(overlay(tree, _checked(root, problems)), origin=_DEFAULTS)
-    substitution = Substitution(env, problems)
+    substitution = Substitution(env, problems, files)
     tree = apply_overrides(substitution.apply(tree), overrides, env, problems)
     config = validate(tree, problems)
     if config is not None:
         report_hopeless_lists(tree, config, problems)
     problems.raise_if_any()
     present = _present(config)
-    protected = tuple(dict.fromkeys(filter(None, map(_kept, (*paths, *substitution.files)))))
-    files = tuple(filter(None, map(_kept, paths)))
-    return LoadedConfig(present, warnings_of(present), protected, tree, files)
+    marks = {kept: mark for path, mark in files.items() if (kept := _kept(path)) is not None}
+    read = tuple(filter(None, map(_kept, paths)))
+    return LoadedConfig(present, warnings_of(present), tuple(marks), tree, read, marks)
 
 
 def merge(loaded: LoadedConfig, extra: Mapping[str, Any]) -> LoadedConfig:
@@ -120,11 +124,11 @@ def _kept(path: Path) -> str | None:
     return str(path.resolve()) if path.is_file() else None
 
 
-def _readable(paths: Sequence[Path]) -> list[Node]:
+def _readable(paths: Sequence[Path], files: dict[Path, Mark]) -> list[Node]:
     roots, refused = [], []
     for path in paths:
         try:
-            roots.append(read_file(path))
+            roots.append(read_file(path, files))
         except ConfigError as problem:
             refused.append(str(problem))
     if refused:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bot.config.marks import Mark, read_marked
 from bot.config.schema import shape_of, value_types
 from bot.config.tree import Node, Parts, Problems, path_text
 from core.config import Agents, AgentSettings, Config
@@ -20,11 +21,11 @@ _FILE = "file:"
 
 @dataclass(slots=True)
 class Substitution:
-    """Puts values in; `files` collects the secret files that were read."""
+    """Puts values in; `files` is told how each secret file stood that was read."""
 
     env: Mapping[str, str] = field(repr=False)
     problems: Problems
-    files: list[Path] = field(default_factory=list)
+    files: dict[Path, Mark] = field(default_factory=dict)
 
     def apply(self, node: Node, annotation: Any = Config, path: Parts = ()) -> Node:  # noqa: ANN401 - a type expression
         """Return the tree with everything put in."""
@@ -75,14 +76,31 @@ class Substitution:
         return None if wrong else filled
 
     def _secret_file(self, node: Node, name: str, path: Parts) -> str:
-        problem, secret = _read_secret(Path(name))
+        problem, secret = self._read_secret(Path(name))
         if problem:
             self.problems.add(
                 node.origin, path_text(path), f"names the secret file {name!r}, which {problem}"
             )
             return "-"
-        self.files.append(Path(name))
         return secret
+
+    def _read_secret(self, path: Path) -> tuple[str | None, str]:
+        if not path.is_absolute():
+            return "is not an absolute path; begin it with /", ""
+        try:
+            mode = path.stat().st_mode
+            if not stat.S_ISREG(mode):
+                return "is not a plain file", ""
+            if stat.S_IMODE(mode) & stat.S_IRWXO:
+                return "every user of this machine can open; run chmod o-rwx on it", ""
+            content, self.files[path] = read_marked(path)
+            text = content.decode()
+        except OSError as problem:
+            return f"cannot be read ({problem.strerror}); check the path and its owner", ""
+        except UnicodeDecodeError:
+            return "is not UTF-8 text", ""
+        secret = text.rstrip("\r\n")
+        return (None, secret) if secret else ("is empty", "")
 
     def _at_home(self, node: Node, text: str, path: Parts) -> str:
         home = self.env.get("HOME", "")
@@ -92,21 +110,3 @@ class Substitution:
             )
             return "/"
         return f"{home.rstrip('/')}{text[1:]}"
-
-
-def _read_secret(path: Path) -> tuple[str | None, str]:
-    if not path.is_absolute():
-        return "is not an absolute path; begin it with /", ""
-    try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            return "is not a plain file", ""
-        if stat.S_IMODE(mode) & stat.S_IRWXO:
-            return "every user of this machine can open; run chmod o-rwx on it", ""
-        text = path.read_text("utf-8")
-    except OSError as problem:
-        return f"cannot be read ({problem.strerror}); check the path and its owner", ""
-    except UnicodeDecodeError:
-        return "is not UTF-8 text", ""
-    secret = text.rstrip("\r\n")
-    return (None, secret) if secret else ("is empty", "")

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+from bot.config.marks import Mark, read_marked
 from bot.config.tree import Node, Origin, Problems, Scalar, path_text
 from core.errors import ConfigError
 
@@ -41,14 +42,21 @@ _Loader.add_implicit_resolver(
 _Loader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile(r"<<\Z"), ["<"])
 
 
-def read_file(path: Path) -> Node:
-    """Read one file; raises ConfigError that names the file, and the line where there is one."""
-    return parse(_text_of(path), str(path))
+def read_file(path: Path, files: dict[Path, Mark] | None = None) -> Node:
+    """Read one file; raises ConfigError that names the file, and the line where there is one.
+
+    `files` is told how the file stood that was read.
+    """
+    text, mark = _text_of(path)
+    if files is not None:
+        files[path] = mark
+    return parse(text, str(path))
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: Path) -> tuple[str, Mark]:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        content, mark = read_marked(path)
+        return content.decode("utf-8-sig"), mark
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a directory; name the YAML file in it") from None
     except FileNotFoundError:

@@ -9,10 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from core.approvals.notices import (
+    CUT_OFF,
     ELEVATED_RAN,
     ELEVATED_SET,
     Spot,
     channel_notice,
+    cut_off_notice,
     destinations,
     elevated_notice,
     elsewhere,
@@ -215,7 +217,7 @@ class Herald:
     def _notices(self, news: News) -> tuple[Notice, ...]:
         if isinstance(news, Change):
             return notices_for(news, self._settings(), self._masked)
-        builders = (security_notice, channel_notice, elevated_notice)
+        builders = (security_notice, channel_notice, cut_off_notice, elevated_notice)
         made = (build(news, self._settings(), self._masked) for build in builders)
         return tuple(notice for notice in made if notice is not None)
 
@@ -229,6 +231,8 @@ class Herald:
         if notice.kind is NoticeKind.CHANNEL:
             channel = str((news.data or {})["channel"])
             return elsewhere(channel, self._addresses.opened, targets, self._addresses.asked())
+        if news.kind == CUT_OFF:
+            return targets or self._everywhere()
         return destinations(notice.kind, None, None, targets)
 
     def _about_levels(self, news: News) -> tuple[Spot, ...]:

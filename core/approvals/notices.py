@@ -12,12 +12,14 @@ from core.config import NoticeSettings
 from core.display import elide, moment, safe_line, time_left
 from core.model.card import Card
 from core.model.notice import Notice, NoticeKind
-from core.model.request import AuditEvent, Change, Request, State
+from core.model.request import MIN_PREFIX, AuditEvent, Change, Request, State
 
 SECURITY_PREFIX = "security."
 ELEVATED_SET, ELEVATED_RAN = "elevated.set", "elevated.ran"
 CHANNEL_FAILED, CHANNEL_RECOVERED = "channel.failed", "channel.recovered"
+CUT_OFF = "daemon.cut-off"
 _HEAD, _TAIL = 200, 60
+_MOST_NAMED = 10  # runs, or questions, in one notice
 _ENDED = (State.FINISHED, State.FAILED, State.INTERRUPTED)
 _SECURITY = {
     "security.outsider": "Somebody who may not decide here tried to",
@@ -120,6 +122,34 @@ def channel_notice(event: AuditEvent, settings: NoticeSettings, secrets: Sequenc
     how, mend = _IN_TROUBLE if data["state"] == "degraded" else _DOES_NOT_WORK
     lines = (f"{name} {how} since {since}", f"Why: {_line(str(data['words']), secrets)}", f"Next: {mend}")
     return Notice(NoticeKind.CHANNEL, "\n".join(lines))
+
+
+def cut_off_notice(event: AuditEvent, settings: NoticeSettings, secrets: Sequence[str] = ()) -> Notice | None:
+    """Build what tells of an end of the daemon that nobody asked for; None for other events, or where off."""
+    if event.kind != CUT_OFF or not settings.security:
+        return None
+    return Notice(NoticeKind.SECURITY, cut_off_text(event, secrets))
+
+
+def cut_off_text(event: AuditEvent, secrets: Sequence[str] = ()) -> str:
+    """Say what is known of such an end: when it was, which runs ended with it, how its questions stand."""
+    data = event.data or {}
+    runs = [f"{run['id'][:MIN_PREFIX]} ({_line(run['command'], secrets)})" for run in data["runs"]]
+    waiting, over = ([each[:MIN_PREFIX] for each in data[kind]] for kind in ("waiting", "over"))
+    lines = [
+        "Sayso ended without being asked to: it was killed, crashed, or the machine stopped",
+        *([f"When: after {moment(data['last'])}, when it last recorded something"] if data["last"] else []),
+        f"Back since: {moment(event.at)}",
+        f"Runs that ended with it, and are not repeated: {_named(runs)}",
+        f"Questions that still wait: {_named(waiting)}",
+    ]
+    lines += [f"Questions whose time ran out meanwhile: {_named(over)}"] if over else []
+    return "\n".join((*lines, "Next: find out who or what ended it; sayso history tells what ran before"))
+
+
+def _named(each: Sequence[str]) -> str:
+    more = f" and {len(each) - _MOST_NAMED} more" if len(each) > _MOST_NAMED else ""
+    return f"{', '.join(each[:_MOST_NAMED])}{more}" if each else "none"
 
 
 def reminder(card: Card, now: int) -> Notice:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bot.config import Overrides, load
-from bot.home import Home, prepare
+from bot.home import Home, held, prepare
 from bot.tasks import owned
 from bot.turns import take_turns
 from bot.wiring import assemble
@@ -102,7 +102,8 @@ async def _daemon() -> AsyncIterator[tuple[str, str]]:
         loaded = load([EXAMPLE, overlay], env=os.environ, overrides=Overrides(port=0))
         home: Home = prepare(root / "home")
         async with AsyncExitStack() as stack:
-            ready = await assemble(stack, loaded, lambda: loaded, home, home.socket)
+            hold = stack.enter_context(held(home))
+            ready = await assemble(stack, loaded, lambda: loaded, hold, home.socket)
             take_turns()
             yield str(ready.socket), home.agent_token("main").read_text().strip()
 

@@ -102,9 +102,9 @@ def configured(tmp_path):
 
 
 @pytest.fixture
-def live(configured, meddled, clock):
+def live(configured, system, meddled, clock):
     _, read = configured
-    return Live(read(), read, lambda loaded: loaded, meddled, clock)
+    return Live(read(), read, lambda _loaded: system.judge, meddled, clock)
 
 
 async def test_a_reload_that_is_recorded_is_in_force_though_the_operator_hangs_up(live, configured, meddled):

@@ -218,6 +218,19 @@ async def test_an_outsider_who_goes_on_is_told_of_once(make_world):
     assert sum("security.outsider" in text for text in texts) == 1
 
 
+@pytest.mark.parametrize(("targets", "places"), [(OPS, {"-900"}), ({}, {"-100", "-7"})])
+async def test_an_end_that_nobody_asked_for_reaches_the_targets_or_wherever_people_are_asked(
+    make_world, targets, places
+):
+    world = await make_world(**targets)
+    data = {"last": 1, "runs": [{"id": "a" * 32, "command": "ls hunter2"}], "waiting": [], "over": []}
+    world.herald.hear(AuditEvent(world.clock.now(), "daemon.cut-off", "daemon", None, data))
+    await world.told(len(places))
+    assert {place for place, _ in world.channel.told} == places
+    assert all("aaaaaaaa (ls " in notice.text for _, notice in world.channel.told)
+    assert not any("hunter2" in notice.text for _, notice in world.channel.told)
+
+
 def trouble(clock, kind="channel.failed", channel="slack"):
     data = {"channel": channel, "state": "down", "words": "revoked: hunter2", "since": clock.now()}
     return AuditEvent(clock.now(), kind, f"channel:{channel}", None, data)

@@ -87,6 +87,23 @@ def test_what_waits_for_a_restart_is_told_and_does_not_hold_by_halves(daemon):
     assert daemon.json("status")["running"] == 0
 
 
+def test_a_trial_of_held_runs_that_failed_is_made_again_though_nothing_holds_at_once(make_daemon):
+    daemon = make_daemon()
+    second = daemon.root / "second-name.yaml"
+    os.link(daemon.config, second)
+    daemon.start()
+    assert not daemon.json("status")["host"]["held"]
+    told = daemon.json("reload")
+    assert told["host"].startswith(f"runs on the host are still not held: {daemon.config} has 2 names")
+    second.unlink()
+    assert not daemon.json("status")["host"]["held"]
+    write(daemon, "channels: {web: {port: 1}}\n")  # waits for a restart
+    told = daemon.sayso("reload").stdout
+    assert "runs on the host are held from now on" in told
+    assert daemon.json("status")["host"]["held"]
+    assert daemon.json("reload")["host"] is None
+
+
 def test_sighup_reads_it_again_too(daemon, finish):
     write(daemon, DENY_DATE)
     daemon.process.send_signal(signal.SIGHUP)

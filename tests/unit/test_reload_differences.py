@@ -149,6 +149,17 @@ def test_nothing_is_put_where_nothing_holds_at_once(read):
     assert (put, [changed.key for changed in told.at_restart]) == ([], ["channels.telegram.token"])
 
 
+def test_where_the_machine_is_looked_at_anew_no_secret_that_waits_for_a_restart_is_put(read):
+    before, put = read(), []
+    told = reload(before, lambda: read(BASE.replace("the-old-secret", "another")), put.append, anew=True)
+    assert [changed.key for changed in told.at_restart] == ["channels.telegram.token"]
+    assert put == [before]
+    reload(before, lambda: read(BASE.replace("image", "exec")), put.append, anew=True)
+    assert put[1].config.tools.deny == ("exec",)
+    reload(before, lambda: read(BASE + "tols: {}\n"), put.append, anew=True)
+    assert len(put) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -11,6 +11,8 @@ from core.approvals.herald import MOST_IN_WINDOW, MOST_WINDOWS, WINDOW_MS, Addre
 from core.approvals.notices import (
     Spot,
     channel_notice,
+    cut_off_notice,
+    cut_off_text,
     destinations,
     elsewhere,
     notices_for,
@@ -226,6 +228,47 @@ class TestChannelNotices:
         assert not {"\u202e", "\u200b", "\x1b", "\r"} & set(notice.text)
         assert "hunter2" not in notice.text
         assert len(notice.text) < 700
+
+
+def cut_off(runs=(), waiting=(), over=(), last=1_000, **fields):
+    data = {
+        "last": last,
+        "runs": [{"id": each, "command": fields.get("command", "ls")} for each in runs],
+        "waiting": [*waiting],
+        "over": [*over],
+    }
+    return AuditEvent(61_000, fields.get("kind", "daemon.cut-off"), "daemon", None, data)
+
+
+class TestCutOff:
+    def test_it_says_when_and_names_what_ended_and_what_waits(self):
+        lines = cut_off_text(cut_off(["a" * 32], ["b" * 32, "c" * 32], ["d" * 32])).splitlines()
+        assert lines[1:-1] == [
+            "When: after 1970-01-01 00:00:01 UTC, when it last recorded something",
+            "Back since: 1970-01-01 00:01:01 UTC",
+            "Runs that ended with it, and are not repeated: aaaaaaaa (ls)",
+            "Questions that still wait: bbbbbbbb, cccccccc",
+            "Questions whose time ran out meanwhile: dddddddd",
+        ]
+
+    def test_what_is_not_known_or_was_not_there_takes_no_line_that_says_more(self):
+        text = cut_off_text(cut_off(last=None))
+        assert "When" not in text
+        assert "meanwhile" not in text
+        assert text.count(": none") == 2
+
+    def test_many_are_counted_and_hostile_commands_stay_in_their_line_without_secrets(self):
+        event = cut_off([f"{n:032x}" for n in range(500)], command=f"hunter2 {HOSTILE}\n" * 50)
+        text = cut_off_text(event, ("hunter2",))
+        assert "and 490 more" in text
+        assert len(text.splitlines()) == 6
+        assert "hunter2" not in text
+        assert len(text) < 5_000
+
+    def test_the_switch_of_security_turns_it_off_and_no_other_event_is_one(self):
+        assert cut_off_notice(cut_off(), NoticeSettings()).kind is NoticeKind.SECURITY
+        assert cut_off_notice(cut_off(), NoticeSettings(security=False)) is None
+        assert cut_off_notice(cut_off(kind="daemon.started"), ALL) is None
 
 
 class TestElsewhere:

@@ -1,0 +1,27 @@
+"""How a file stood when it was read: by that one finds out later whether it was written or exchanged."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+Mark = tuple[int, ...]
+
+
+def mark_of(path: str) -> Mark | None:
+    """Tell how a file stands now; None where it cannot be looked at."""
+    try:
+        return _mark(os.stat(path))  # noqa: PTH116 - before and after every run on the host
+    except OSError:
+        return None
+
+
+def read_marked(path: Path) -> tuple[bytes, Mark]:
+    """Read a file, and tell how the very file stood that was read; raises OSError."""
+    with path.open("rb") as file:
+        content = file.read()
+        return content, _mark(os.fstat(file.fileno()))  # afterwards, so that nothing is written in between
+
+
+def _mark(status: os.stat_result) -> Mark:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
