@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
 import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,8 @@ from adapters.runners.accounts import Account, host_account
 from bot.apart import places_on
 from bot.config.marks import Mark, mark_of
 from bot.witness import Witness
-from tests.integration.runners.kit import Place
+from core.model.plan import SandboxPlan
+from tests.integration.runners.kit import Place, Recorder
 
 NOBODY = pwd.getpwnam("nobody")
 TRIES = """
@@ -192,3 +195,64 @@ def test_a_file_that_was_away_when_a_run_ended_is_in_doubt(watched: Watched) -> 
     watched.files[0].write_text("another")
     assert len(watched.tell()) == 1
     assert watched.tell() == []
+
+
+def _make_pipe(path: Path) -> None:
+    os.mkfifo(path)
+    path.chmod(0o666)
+
+
+def _replace(file: Path) -> None:
+    new = file.with_suffix(".new")
+    new.write_text("another policy")
+    own(new)
+    new.replace(file)
+
+
+async def _replaced_while_it_runs(
+    place: Place, file: Path, *, runner: str, by_person: bool
+) -> tuple[bool, bool]:
+    """Replace a file by renaming while a run tries to write it; tells whether it wrote, and is doubted."""
+    witness = Witness(lambda: [str(file)])
+
+    def masked(plan: SandboxPlan) -> SandboxPlan:
+        return plan if plan.unheld else replace(plan, masked=(*plan.masked, str(file)))
+
+    script = f"echo began; read _ <go; echo theirs >{file}; echo theirs >{file}~ && mv {file}~ {file}; true"
+    _make_pipe(place.workspace / "go")
+    order = replace(place.shell(script, runner=runner, plan=masked), by_person=by_person)
+    heard = Recorder()
+    with witness.watching(order):
+        running = asyncio.create_task(place.host.run(order, heard))
+        await heard.first.wait()
+        _replace(file)
+        await asyncio.to_thread((place.workspace / "go").write_text, "go\n")
+        await running
+        mark = mark_of(str(file))
+        assert mark is not None
+        return "theirs" in file.read_text(), bool(witness.doubts({str(file): mark}))
+
+
+@pytest.mark.parametrize("by_person", [True, False])
+@pytest.mark.parametrize(
+    ("runner", "where", "theirs", "expected"),
+    [
+        ("host", "conf", True, (False, False)),  # closed to held runs: the operator need not wait
+        ("unheld", "conf", True, (True, True)),
+        ("host", "conf", False, (True, True)),  # the file alone is theirs: its directory is not closed
+        ("host", ".", True, (True, True)),  # the workspace itself stays open
+    ],
+)
+async def test_a_file_replaced_meanwhile_is_in_doubt_exactly_where_the_run_can_write_it(
+    place: Place, runner: str, where: str, *, theirs: bool, by_person: bool, expected: tuple[bool, bool]
+) -> None:
+    directory = place.root / where if where != "." else place.workspace
+    directory.mkdir(exist_ok=True)
+    if theirs:
+        own(directory)
+    (directory / "config.yaml").write_text("the policy")
+    own(directory / "config.yaml")
+    found = await _replaced_while_it_runs(
+        place, directory / "config.yaml", runner=runner, by_person=by_person
+    )
+    assert found == expected
