@@ -202,6 +202,10 @@ def _make_pipe(path: Path) -> None:
     path.chmod(0o666)
 
 
+def _reads(file: Path) -> str:
+    return file.read_text()
+
+
 def _replace(file: Path) -> None:
     new = file.with_suffix(".new")
     new.write_text("another policy")
@@ -230,7 +234,7 @@ async def _replaced_while_it_runs(
         await running
         mark = mark_of(str(file))
         assert mark is not None
-        return "theirs" in file.read_text(), bool(witness.doubts({str(file): mark}))
+        return _reads(file) == "theirs\n", bool(witness.doubts({str(file): mark}))
 
 
 @pytest.mark.parametrize("by_person", [True, False])
