@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from adapters.runners.accounts import Account, host_account
-from adapters.runners.bubblewrap import Bubblewrap, encoded, find_bubblewrap, mount_options, tell_failure
+from adapters.runners.bubblewrap import Bubblewrap, find_bubblewrap, mount_options, tell_failure
 from adapters.runners.host_namespace import devices, host_mounts, start_up_marks
+from adapters.runners.late_options import LateOptions
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.process import Launch, Streams, memory_file, supervise
@@ -72,13 +73,47 @@ class HostRunner:
         """Run the order on the host; its process group is gone afterwards."""
         check_order(order)
         account = host_account(order.bound.plan.user)
-        self._prepare(order, account)
-        with _launch(order, account) as launch, Streams.opened(order, self._output_dir, sink) as streams:
-            before = start_up_marks(account)
+        with Streams.opened(order, self._output_dir, sink) as streams:
+            if order.bound.plan.unheld is None:
+                return await self._held(order, account, streams)
+            self._prepare(order, account)
             await reverified(order, self._resolver)
-            ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
-        if not launch.contained:
+            ending = await supervise(_unheld(order, account), streams, order.bound.plan.limits.timeout_s)
             return streams.result(ending)
+
+    async def _held(self, order: RunOrder, account: Account, streams: Streams) -> RunResult:
+        before: dict[str, tuple[int, ...] | None] = {}
+        bwrap = find_bubblewrap()
+
+        async def look() -> None:
+            self._prepare(order, account)
+            options = namespace_options(
+                order.bound.plan,
+                account,
+                bwrap,
+                env=_environment(order, account),
+                cwd=order.bound.cwd,
+                by_person=order.by_person,
+            )
+            before.update(start_up_marks(account))
+            await reverified(order, self._resolver)
+            late.give(options)
+
+        with LateOptions.awaited() as late, sealed(by_person=order.by_person) as seal:
+            launch = Launch(
+                # The mark is made by the last of the options: without it, bwrap ends here.
+                before=(bwrap.path, *seal.options, *late.options, "--chmod", "0755", mark_of(order.request_id)),
+                argv=order.argv,
+                account=account,
+                cwd="/",
+                env={},
+                stdin=order.stdin,
+                inherit=(*seal.descriptors, *late.descriptors),
+                contained=True,
+                scoped=scopes_abstract_sockets(),
+                marker=order.request_id,
+            )
+            ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s, look)
         tell_failure(ending, streams, "the mount namespace of the run")
         notes = (*_exchanged(before, start_up_marks(account)), *_lacking(ending.exit_code, streams))
         return streams.result(ending, held=HELD, notes=notes)
@@ -96,37 +131,20 @@ class HostRunner:
             raise RunError(f"{program} is not there any more")
 
 
-@contextmanager
-def _launch(order: RunOrder, account: Account) -> Iterator[Launch]:
-    env = {**environment(order.bound, account.name), MARKER: order.request_id}
-    if order.bound.plan.unheld is not None:
-        yield Launch(
-            before=guard(),
-            argv=order.argv,
-            account=account,
-            cwd=order.bound.cwd,
-            env=env,
-            stdin=order.stdin,
-            marker=order.request_id,
-        )
-        return
-    bwrap = find_bubblewrap()
-    options = namespace_options(
-        order.bound.plan, account, bwrap, env=env, cwd=order.bound.cwd, by_person=order.by_person
+def _unheld(order: RunOrder, account: Account) -> Launch:
+    return Launch(
+        before=guard(),
+        argv=order.argv,
+        account=account,
+        cwd=order.bound.cwd,
+        env=_environment(order, account),
+        stdin=order.stdin,
+        marker=order.request_id,
     )
-    with memory_file(encoded(options)) as descriptor, sealed(by_person=order.by_person) as seal:
-        yield Launch(
-            before=(bwrap.path, *seal.options, "--args", str(descriptor)),
-            argv=order.argv,
-            account=account,
-            cwd="/",
-            env={},
-            stdin=order.stdin,
-            inherit=(*seal.descriptors, descriptor),
-            contained=True,
-            scoped=scopes_abstract_sockets(),
-            marker=order.request_id,
-        )
+
+
+def _environment(order: RunOrder, account: Account) -> dict[str, str]:
+    return {**environment(order.bound, account.name), MARKER: order.request_id}
 
 
 def namespace_options(
@@ -147,11 +165,12 @@ def namespace_options(
     # What a person allowed may see and signal the processes of its user; a rule alone gives nobody that.
     options += [] if by_person else ["--unshare-pid", "--proc", "/proc"]
     options += [word for path in devices(account) for word in ("--dev-bind-try", path, path)]
-    options += ["--size", str(_MARK_BYTES), "--tmpfs", mark_of(env.get(MARKER, ""))]
     options += mount_options(host_mounts(plan, account, by_person=by_person))
     options += ["--clearenv"]
     options += [word for name, value in env.items() for word in ("--setenv", name, value)]
-    return [*options, "--chdir", cwd]
+    options += ["--chdir", cwd]
+    # Last, so that whoever sees it knows that nothing is missing.
+    return [*options, "--size", str(_MARK_BYTES), "--tmpfs", mark_of(env.get(MARKER, ""))]
 
 
 @dataclass(frozen=True, slots=True)

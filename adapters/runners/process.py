@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 _KILL_DEADLINE_S = 10.0
 _DRAIN_DEADLINE_S = 2.0
+_PIECE = 256 * 1024  # of output, read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,13 @@ class Streams:
         )
 
 
-async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Ending:
-    """Run to the end, to the timeout or to the cancellation; afterwards no process of the run is left."""
+async def supervise(
+    launch: Launch, streams: Streams, timeout_s: float, meanwhile: Callable[[], Awaitable[None]] | None = None
+) -> Ending:
+    """Run to the end, to the timeout or to the cancellation; afterwards no process of the run is left.
+
+    `meanwhile` is done while the program starts that waits for its outcome; where it raises, so does this.
+    """
     began = time.monotonic()
     timed_out = False
     run, cancelled = await _to_its_end(_start(launch, streams), "start-of-run")
@@ -110,6 +116,8 @@ async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Endin
         if cancelled:
             raise cancelled
         async with asyncio.timeout(timeout_s):
+            if meanwhile is not None:
+                await meanwhile()
             await _at_the_gate(run)
             await run.process.wait()
     except TimeoutError:
@@ -135,19 +143,34 @@ async def _at_the_gate(run: _Run) -> None:
         await gate.let_through(status.child_pid, lambda: run.process.returncode is None)
 
 
-class _Reader(asyncio.Protocol):
+class _Reader:
     """Hands on what a pipe brings; `ended` is set at its end."""
 
-    def __init__(self, take: Callable[[bytes], None]) -> None:
+    def __init__(self, descriptor: int, take: Callable[[bytes], None]) -> None:
+        self._descriptor = descriptor
         self._take = take
+        self._loop = asyncio.get_running_loop()
         self.ended = asyncio.Event()
+        os.set_blocking(descriptor, False)
+        self._loop.add_reader(descriptor, self._read)
 
-    def data_received(self, data: bytes) -> None:
-        self._take(data)
+    def close(self) -> None:
+        """Read no more."""
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+            self.ended.set()
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self.ended.set()
+    def _read(self) -> None:
+        try:
+            data = os.read(self._descriptor, _PIECE)
+        except BlockingIOError:
+            return
+        if data:
+            self._take(data)
+        else:
+            self.close()
 
 
 @dataclass(slots=True)
@@ -227,17 +250,11 @@ async def _start(launch: Launch, streams: Streams) -> _Run:
         for name, take in takers.items():
             reading, ends[name] = os.pipe()
             theirs.callback(os.close, ends[name])
-            readers[name] = await _read(reading, take, ours)
+            readers[name] = _Reader(reading, take)
+            ours.callback(readers[name].close)
         stdin = theirs.enter_context(memory_file(launch.stdin)) if launch.stdin is not None else None
         process = await _spawn(launch, ends, stdin)
         return _Run(launch, process, status, readers, ours.pop_all())
-
-
-async def _read(descriptor: int, take: Callable[[bytes], None], ours: contextlib.ExitStack) -> _Reader:
-    pipe = os.fdopen(descriptor, "rb", buffering=0)
-    transport, reader = await asyncio.get_running_loop().connect_read_pipe(partial(_Reader, take), pipe)
-    ours.callback(transport.close)
-    return reader
 
 
 async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> ThreadedProcess:
