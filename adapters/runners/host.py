@@ -28,6 +28,7 @@ from adapters.runners.process import Launch, Streams, memory_file, supervise
 from adapters.runners.syscalls import no_unix_sockets
 from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.workspaces import check, prepare
+from core.approvals.binding import reverify
 from core.errors import RunError
 from core.model.command import Placement
 from core.model.plan import RunOrder, RunResult, SandboxPlan
@@ -73,36 +74,28 @@ class HostRunner:
         """Run the order on the host; its process group is gone afterwards."""
         check_order(order)
         account = host_account(order.bound.plan.user)
+        self._prepare(order, account)
         with Streams.opened(order, self._output_dir, sink) as streams:
             if order.bound.plan.unheld is None:
                 return await self._held(order, account, streams)
-            self._prepare(order, account)
             await reverified(order, self._resolver)
             ending = await supervise(_unheld(order, account), streams, order.bound.plan.limits.timeout_s)
             return streams.result(ending)
 
     async def _held(self, order: RunOrder, account: Account, streams: Streams) -> RunResult:
-        before: dict[str, tuple[int, ...] | None] = {}
         bwrap = find_bubblewrap()
+        before: dict[str, tuple[int, ...] | None] = {}
 
-        async def look() -> None:
-            self._prepare(order, account)
-            options = namespace_options(
-                order.bound.plan,
-                account,
-                bwrap,
-                env=_environment(order, account),
-                cwd=order.bound.cwd,
-                by_person=order.by_person,
-            )
+        def look() -> None:
+            options = _options(order, account, bwrap)
             before.update(start_up_marks(account))
-            await reverified(order, self._resolver)
+            reverify(order, self._resolver)
             late.give(options)
 
         with LateOptions.awaited() as late, sealed(by_person=order.by_person) as seal:
             launch = Launch(
-                # The mark is made by the last of the options: without it, bwrap ends here.
-                before=(bwrap.path, *seal.options, *late.options, "--chmod", "0755", mark_of(order.request_id)),
+                # The mark is made by the last of the late options: without them, bwrap ends here.
+                before=(bwrap.path, *seal.options, *late.words, "--chmod", "0755", mark_of(order.request_id)),
                 argv=order.argv,
                 account=account,
                 cwd="/",
@@ -111,9 +104,11 @@ class HostRunner:
                 inherit=(*seal.descriptors, *late.descriptors),
                 contained=True,
                 scoped=scopes_abstract_sockets(),
-                marker=order.request_id,
+                # Of what a rule alone admits, nothing outlives the first process of its own namespace.
+                marker=order.request_id if order.by_person else None,
+                meanwhile=look,
             )
-            ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s, look)
+            ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
         tell_failure(ending, streams, "the mount namespace of the run")
         notes = (*_exchanged(before, start_up_marks(account)), *_lacking(ending.exit_code, streams))
         return streams.result(ending, held=HELD, notes=notes)
@@ -140,6 +135,17 @@ def _unheld(order: RunOrder, account: Account) -> Launch:
         env=_environment(order, account),
         stdin=order.stdin,
         marker=order.request_id,
+    )
+
+
+def _options(order: RunOrder, account: Account, bwrap: Bubblewrap) -> list[str]:
+    return namespace_options(
+        order.bound.plan,
+        account,
+        bwrap,
+        env=_environment(order, account),
+        cwd=order.bound.cwd,
+        by_person=order.by_person,
     )
 
 

@@ -9,34 +9,47 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from threading import Lock
 
 from adapters.runners.bubblewrap import encoded
 from adapters.runners.process import memory_file
 
 
 class LateOptions:
-    """Where bwrap waits for options; `descriptors` are what it inherits for that."""
+    """Where bwrap waits for options; `words` tell it so, and `descriptors` are what it inherits for that."""
 
-    def __init__(self, waiting: int, file: int, opening: contextlib.ExitStack) -> None:
+    def __init__(self, waiting: int, file: int, opening: int) -> None:
         self._file = file
-        self._opening = opening
+        self._opening: int | None = opening
+        self._one_at_a_time = Lock()
         self.descriptors = (waiting, file)
-        self.options = ("--args", str(waiting), "--args", str(file))
+        self.words = ("--args", str(waiting), "--args", str(file))
 
     @classmethod
     @contextlib.contextmanager
     def awaited(cls) -> Iterator[LateOptions]:
         """Give options that are still to come."""
-        with memory_file(b"") as file, contextlib.ExitStack() as stack, contextlib.ExitStack() as opening:
-            waiting, end = os.pipe()
-            stack.callback(os.close, waiting)
-            opening.callback(os.close, end)
-            yield cls(waiting, file, opening)
+        with memory_file(b"") as file:
+            waiting, opening = os.pipe()
+            late = cls(waiting, file, opening)
+            try:
+                yield late
+            finally:
+                os.close(waiting)
+                late._close()
 
     def give(self, options: Sequence[str]) -> None:
-        """Give them all, and let bwrap go on."""
+        """Give them all, and let bwrap go on, where it is not over by now."""
         data = memoryview(encoded(options))
-        written = 0
-        while written < len(data):
-            written += os.pwrite(self._file, data[written:], written)
-        self._opening.close()
+        with self._one_at_a_time:
+            while data and self._opening is not None:
+                data = data[os.write(self._file, data) :]
+            if self._opening is not None:
+                os.lseek(self._file, 0, os.SEEK_SET)
+        self._close()
+
+    def _close(self) -> None:
+        with self._one_at_a_time:
+            if self._opening is not None:
+                os.close(self._opening)
+                self._opening = None

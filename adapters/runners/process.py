@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from adapters.runners.accounts import Account
 from adapters.runners.gate import Gate
-from adapters.runners.leftovers import kill_leftovers
+from adapters.runners.leftovers import Since, kill_leftovers
 from adapters.runners.spool import Spool, open_spool
 from adapters.runners.threaded import ThreadedProcess, start
 from core.errors import RunError
@@ -36,7 +36,8 @@ class Launch:
     """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it.
 
     `scoped` keeps it from the abstract sockets of others. `marker` is the id by which what it left is found.
-    Where there is a `gate`, bwrap waits at it until it is let through.
+    Where there is a `gate`, bwrap waits at it until it is let through. `meanwhile` is done in a thread once the
+    process has begun, which waits for it; where it raises, the process is killed, and so does `supervise`.
     """
 
     before: tuple[str, ...]
@@ -50,6 +51,7 @@ class Launch:
     scoped: bool = False
     marker: str | None = None
     gate: Gate | None = None
+    meanwhile: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +104,8 @@ class Streams:
         )
 
 
-async def supervise(
-    launch: Launch, streams: Streams, timeout_s: float, meanwhile: Callable[[], Awaitable[None]] | None = None
-) -> Ending:
-    """Run to the end, to the timeout or to the cancellation; afterwards no process of the run is left.
-
-    `meanwhile` is done while the program starts that waits for its outcome; where it raises, so does this.
-    """
+async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Ending:
+    """Run to the end, to the timeout or to the cancellation; afterwards no process of the run is left."""
     began = time.monotonic()
     timed_out = False
     run, cancelled = await _to_its_end(_start(launch, streams), "start-of-run")
@@ -116,8 +113,6 @@ async def supervise(
         if cancelled:
             raise cancelled
         async with asyncio.timeout(timeout_s):
-            if meanwhile is not None:
-                await meanwhile()
             await _at_the_gate(run)
             await run.process.wait()
     except TimeoutError:
@@ -126,6 +121,8 @@ async def supervise(
         _, cancelled = await _to_its_end(_end(run), f"end-of-run-{run.process.pid}")
         if cancelled:
             raise cancelled
+    if run.process.fault is not None:
+        raise run.process.fault
     return run.ending(timed_out=timed_out, duration_ms=round((time.monotonic() - began) * 1000))
 
 
@@ -208,6 +205,7 @@ class _Run:
     status: _Status
     readers: dict[str, _Reader]
     pipes: contextlib.ExitStack
+    began: float
     searched: bool = False
 
     def kill(self) -> None:
@@ -223,7 +221,8 @@ class _Run:
         # Those of a held run cannot hide, so that they are looked for once, when bwrap is gone.
         if self.launch.marker and not (held and (self.process.returncode is None or self.searched)):
             self.searched = True
-            kill_leftovers(self.launch.marker, self.process.pid if held else None)
+            since = Since(self.process.pid, time.monotonic() - self.began) if held else None
+            kill_leftovers(self.launch.marker, since)
 
     def ending(self, *, timed_out: bool, duration_ms: int) -> Ending:
         code = self.process.returncode
@@ -253,8 +252,9 @@ async def _start(launch: Launch, streams: Streams) -> _Run:
             readers[name] = _Reader(reading, take)
             ours.callback(readers[name].close)
         stdin = theirs.enter_context(memory_file(launch.stdin)) if launch.stdin is not None else None
+        began = time.monotonic()
         process = await _spawn(launch, ends, stdin)
-        return _Run(launch, process, status, readers, ours.pop_all())
+        return _Run(launch, process, status, readers, ours.pop_all(), began)
 
 
 async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> ThreadedProcess:
@@ -263,6 +263,7 @@ async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> 
         return await start(
             (*launch.account.becoming, *launch.before, *status, *launch.argv),
             scoped=launch.scoped,
+            meanwhile=launch.meanwhile,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=ends["stdout"],
             stderr=ends["stderr"],

@@ -6,12 +6,12 @@ asks to die with its parent (PDEATHSIG) dies with the thread that started it, wh
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import ctypes
 import os
 import struct
 import subprocess
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -26,10 +26,11 @@ _NO_NEW_PRIVILEGES: Final = 38
 
 
 class ThreadedProcess:
-    """A subprocess as asyncio's: `pid`, `returncode`, `wait()`."""
+    """A subprocess as asyncio's: `pid`, `returncode`, `wait()`; `fault` is for what it was killed meanwhile."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self.fault: Exception | None = None
         self.returncode: int | None = None
         self._ended = asyncio.Event()
 
@@ -44,10 +45,16 @@ class ThreadedProcess:
         self._ended.set()
 
 
-async def start(argv: Sequence[str], *, scoped: bool, **options: Any) -> ThreadedProcess:  # noqa: ANN401 - of Popen
+async def start(
+    argv: Sequence[str],
+    *,
+    scoped: bool,
+    meanwhile: Callable[[], None] | None = None,
+    **options: Any,  # noqa: ANN401 - of Popen
+) -> ThreadedProcess:
     """Start a process; `scoped` keeps it from abstract sockets that were not made by itself.
 
-    Raises OSError where it cannot be started, or not so.
+    `meanwhile` is done in the thread once it has begun. Raises OSError where it cannot be started, or not so.
     """
     loop = asyncio.get_running_loop()
     begun: asyncio.Future[ThreadedProcess] = loop.create_future()
@@ -68,9 +75,15 @@ async def start(argv: Sequence[str], *, scoped: bool, **options: Any) -> Threade
             return
         process = ThreadedProcess(child.pid)
         tell(_settle, begun, process)
+        try:
+            if meanwhile is not None:
+                meanwhile()
+        except Exception as error:  # noqa: BLE001 - raised again where the process is waited for
+            process.fault = error
+            child.kill()
         tell(process.end, child.wait())
 
-    threading.Thread(target=live, name=f"run {argv[0]}", daemon=True).start()
+    _thread.start_new_thread(live, ())  # threading.Thread would have this one wait until it has begun
     return await begun
 
 
