@@ -1,7 +1,7 @@
 """Options that bwrap is given while it starts, so that they are worked out while it is loaded.
 
-It reads a pipe to its end before it reads them, and they are whole before the pipe is closed. Should the daemon
-die before, there are none: what needs them must not start without.
+It reads a pipe to its end before it reads them, and they are whole before the pipe is closed. Should the
+daemon die before, they are not: what bwrap is told by name must fail without the last of them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from adapters.runners.bubblewrap import encoded
-from adapters.runners.process import memory_file
+from adapters.runners.process import fill, memory_file
 
 
 class LateOptions:
@@ -40,12 +40,9 @@ class LateOptions:
 
     def give(self, options: Sequence[str]) -> None:
         """Give them all, and let bwrap go on, where it is not over by now."""
-        data = memoryview(encoded(options))
         with self._one_at_a_time:
-            while data and self._opening is not None:
-                data = data[os.write(self._file, data) :]
             if self._opening is not None:
-                os.lseek(self._file, 0, os.SEEK_SET)
+                fill(self._file, encoded(options))
         self._close()
 
     def _close(self) -> None:

@@ -35,8 +35,8 @@ class Since:
 def kill_leftovers(request_id: str, since: Since | None = None) -> int:
     """Kill every process of a run; returns how many were killed.
 
-    `since` is told of a held run, whose processes cannot hide. Of a run that is not held, a process that removed
-    the marker from its environment is not found, nor, for a daemon that is not root, one of another user.
+    `since` is told of a held run, whose processes cannot hide. Of one that is not held, a process that
+    removed the marker from its environment is not found, nor, for a daemon that is not root, another user's.
     """
     killed: set[int] = set()
     for _ in range(_PASSES):
@@ -54,7 +54,7 @@ def marked(request_id: str, since: Since | None = None) -> tuple[int, ...]:
 
 
 def _candidates(since: Since | None) -> Sequence[int]:
-    """Give the ids of all processes, or of those that can be the run's: ids go up, and begin anew at a limit."""
+    """Give the ids of those that can be the run's: ids go up, until they begin anew."""
     if since is not None and since.seconds * _PIDS_PER_S < int(_LIMIT.read_bytes()):
         later = range(since.pid, int(_LOADS.read_bytes().split()[-1]) + 1)
         if 0 < len(later) < _FEW:

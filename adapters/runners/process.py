@@ -36,8 +36,8 @@ class Launch:
     """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it.
 
     `scoped` keeps it from the abstract sockets of others. `marker` is the id by which what it left is found.
-    Where there is a `gate`, bwrap waits at it until it is let through. `meanwhile` is done in a thread once the
-    process has begun, which waits for it; where it raises, the process is killed, and so does `supervise`.
+    Where there is a `gate`, bwrap waits at it until it is let through. `meanwhile` is done in a thread when
+    the process has begun, which waits for that; what it raises ends the run, and `supervise` raises it.
     """
 
     before: tuple[str, ...]
@@ -148,8 +148,11 @@ class _Reader:
         self._take = take
         self._loop = asyncio.get_running_loop()
         self.ended = asyncio.Event()
-        os.set_blocking(descriptor, False)
-        self._loop.add_reader(descriptor, self._read)
+
+    def begin(self) -> None:
+        """Hand on from now on."""
+        os.set_blocking(self._descriptor, False)
+        self._loop.add_reader(self._descriptor, self._read)
 
     def close(self) -> None:
         """Read no more."""
@@ -254,6 +257,8 @@ async def _start(launch: Launch, streams: Streams) -> _Run:
         stdin = theirs.enter_context(memory_file(launch.stdin)) if launch.stdin is not None else None
         began = time.monotonic()
         process = await _spawn(launch, ends, stdin)
+        for reader in readers.values():
+            reader.begin()
         return _Run(launch, process, status, readers, ours.pop_all(), began)
 
 
@@ -331,9 +336,14 @@ def memory_file(data: bytes) -> Iterator[int]:
     """Give a descriptor from which these bytes can be read, then the end of file."""
     descriptor = os.memfd_create("sayso")
     try:
-        with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(data)
-        os.lseek(descriptor, 0, os.SEEK_SET)
+        fill(descriptor, data)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def fill(descriptor: int, data: bytes) -> None:
+    """Put these bytes where they will be read, from the beginning."""
+    written = 0
+    while written < len(data):
+        written += os.pwrite(descriptor, data[written:], written)

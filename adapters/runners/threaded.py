@@ -26,7 +26,7 @@ _NO_NEW_PRIVILEGES: Final = 38
 
 
 class ThreadedProcess:
-    """A subprocess as asyncio's: `pid`, `returncode`, `wait()`; `fault` is for what it was killed meanwhile."""
+    """A subprocess as asyncio's: `pid`, `returncode`, `wait()`; `fault` is what it was killed for."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

@@ -33,7 +33,7 @@ class _Silence:
 
 
 def measure() -> list[Figure]:
-    """Measure the bare program, then both kinds of runs: the bare namespace, the runner, and the difference."""
+    """Measure the bare program, then of both kinds of runs the bare namespace and the runner."""
     with directory() as place:
         account = host_account("nobody")
         runner = HostRunner(FilesystemResolver(), place / "output", str(place / "workspaces"))
