@@ -13,7 +13,7 @@ import pytest
 from adapters.runners.bubblewrap import encoded, find_bubblewrap
 from adapters.runners.late_options import LateOptions
 from adapters.runners.leftovers import mark_of
-from core.errors import BindingMismatch
+from core.errors import BindingMismatch, RunError
 from tests.integration.runners.kit import Place, Recorder, processes_with
 
 OPTIONS = ("--unshare-user", "--dev-bind", "/", "/", "--dev", "/dev", "--tmpfs", mark_of("x"))
@@ -60,6 +60,17 @@ def test_what_is_given_when_all_is_over_reaches_no_other_file(tmp_path: Path) ->
         for descriptor in late.descriptors:
             if descriptor != file.fileno():
                 os.close(descriptor)
+
+
+async def test_a_run_that_lacks_the_last_of_its_options_does_not_start(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give = LateOptions.give
+    monkeypatch.setattr(LateOptions, "give", lambda late, options: give(late, options[:-4]))
+    order = place.shell(f"touch {place.workspace}/trace", runner="host")
+    with pytest.raises(RunError, match="chmod"):
+        await place.host.run(order, Recorder())
+    assert not (place.workspace / "trace").exists()
 
 
 async def test_an_order_that_changed_starts_nothing_and_leaves_nothing(place: Place) -> None:
