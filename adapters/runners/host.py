@@ -74,10 +74,11 @@ class HostRunner:
         """Run the order on the host; its process group is gone afterwards."""
         check_order(order)
         account = host_account(order.bound.plan.user)
-        self._prepare(order, account)
+        self._make_workspace(order, account)
         with Streams.opened(order, self._output_dir, sink) as streams:
             if order.bound.plan.unheld is None:
                 return await self._held(order, account, streams)
+            _check_places(order, account)
             await reverified(order, self._resolver)
             ending = await supervise(_unheld(order, account), streams, order.bound.plan.limits.timeout_s)
             return streams.result(ending)
@@ -87,6 +88,7 @@ class HostRunner:
         before: dict[str, tuple[int, ...] | None] = {}
 
         def look() -> None:
+            _check_places(order, account)
             options = _options(order, account, bwrap)
             before.update(start_up_marks(account))
             reverify(order, self._resolver)
@@ -113,17 +115,19 @@ class HostRunner:
         notes = (*_exchanged(before, start_up_marks(account)), *_lacking(ending.exit_code, streams))
         return streams.result(ending, held=HELD, notes=notes)
 
-    def _prepare(self, order: RunOrder, account: Account) -> None:
-        bound = order.bound
-        if Path(bound.plan.workspace).exists():
-            check(bound.plan.workspace, account)  # it may belong to the sandbox account
-        else:
-            prepare(bound.plan.workspace, account, self._workspace_root)
-        if not Path(bound.cwd).is_dir():
-            raise RunError(f"cwd {bound.cwd} is not a directory")
-        program = order.argv[0]
-        if program.startswith("/") and not Path(program).is_file():
-            raise RunError(f"{program} is not there any more")
+    def _make_workspace(self, order: RunOrder, account: Account) -> None:
+        workspace = order.bound.plan.workspace
+        if not os.path.exists(workspace):  # noqa: PTH110 - for every run; it may be the sandbox account's
+            prepare(workspace, account, self._workspace_root)
+
+
+def _check_places(order: RunOrder, account: Account) -> None:
+    check(order.bound.plan.workspace, account)
+    if not Path(order.bound.cwd).is_dir():
+        raise RunError(f"cwd {order.bound.cwd} is not a directory")
+    program = order.argv[0]
+    if program.startswith("/") and not Path(program).is_file():
+        raise RunError(f"{program} is not there any more")
 
 
 def _unheld(order: RunOrder, account: Account) -> Launch:
