@@ -300,24 +300,26 @@ async def _to_its_end(work: Coroutine[Any, Any, T], name: str) -> tuple[T, async
 async def _end(run: _Run) -> None:
     try:
         run.kill()
-        await _within(run.process.wait(), _KILL_DEADLINE_S)
+        await _within(run.process.ended, _KILL_DEADLINE_S)
         # The child's pid may have been reported and not yet read; bwrap is gone, so the report is complete.
-        await _within(run.readers["status"].ended.wait(), _DRAIN_DEADLINE_S)
+        await _within(run.readers["status"].ended, _DRAIN_DEADLINE_S)
         run.kill()
         if run.status.child is not None:
-            await _within(_gone(run.status.child), _KILL_DEADLINE_S)
+            await _gone(run.status.child)
         for name in ("stdout", "stderr"):
-            await _within(run.readers[name].ended.wait(), _DRAIN_DEADLINE_S)
+            await _within(run.readers[name].ended, _DRAIN_DEADLINE_S)
     finally:
         run.pipes.close()
         if run.status.child is not None:
             os.close(run.status.child)
 
 
-async def _within(wait: Coroutine[Any, Any, Any], seconds: float) -> None:
+async def _within(event: asyncio.Event, seconds: float) -> None:
+    if event.is_set():
+        return
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await wait
+            await event.wait()
 
 
 async def _gone(child: int) -> None:
@@ -326,7 +328,7 @@ async def _gone(child: int) -> None:
     gone = asyncio.Event()
     loop.add_reader(child, gone.set)
     try:
-        await gone.wait()
+        await _within(gone, _KILL_DEADLINE_S)
     finally:
         loop.remove_reader(child)
 

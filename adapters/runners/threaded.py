@@ -32,17 +32,17 @@ class ThreadedProcess:
         self.pid = pid
         self.fault: Exception | None = None
         self.returncode: int | None = None
-        self._ended = asyncio.Event()
+        self.ended = asyncio.Event()
 
     async def wait(self) -> int | None:
         """Wait for its end."""
-        await self._ended.wait()
+        await self.ended.wait()
         return self.returncode
 
     def end(self, returncode: int) -> None:
         """Learn that it has ended."""
         self.returncode = returncode
-        self._ended.set()
+        self.ended.set()
 
 
 async def start(
