@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from core.errors import RunError
 
 _FIRST_PERSON = 1000
 _OVERFLOW = 65534
+_SETPRIV = ("/usr/bin/setpriv", "/bin/setpriv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Account:
 
 
 def _setpriv() -> str:
-    found = shutil.which("setpriv", path="/usr/bin:/bin")
+    found = next((path for path in _SETPRIV if os.access(path, os.X_OK)), None)
     if found is None:
         raise RunError(
             "setpriv is not installed, by which a daemon of root becomes others; apt install util-linux"

@@ -178,7 +178,7 @@ class BubblewrapRunner:
                     cwd="/",
                     env={},
                     stdin=order.stdin,
-                    still=still,
+                    meanwhile=still.guard,
                     inherit=inherit,
                     contained=True,
                     gate=gate,

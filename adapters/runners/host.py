@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,15 +20,17 @@ from pathlib import Path
 from typing import Final
 
 from adapters.runners.accounts import Account, host_account
-from adapters.runners.bubblewrap import Bubblewrap, encoded, find_bubblewrap, mount_options, tell_failure
+from adapters.runners.bubblewrap import Bubblewrap, find_bubblewrap, mount_options, tell_failure
 from adapters.runners.held_still import HeldStill
 from adapters.runners.host_namespace import devices, host_mounts
+from adapters.runners.late_options import LateOptions
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.process import Launch, Streams, memory_file, supervise
 from adapters.runners.syscalls import no_unix_sockets
 from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.workspaces import check, prepare
+from core.approvals.binding import reverify
 from core.errors import RunError
 from core.model.command import Placement
 from core.model.plan import RunOrder, RunResult, SandboxPlan
@@ -74,67 +77,94 @@ class HostRunner:
         """Run the order on the host; its process group is gone afterwards."""
         check_order(order)
         account = host_account(order.bound.plan.user)
-        self._prepare(order, account)
+        self._make_workspace(order, account)
         with (
             HeldStill.holding(order.bound.begins_with) as still,
-            _launch(order, account, still) as launch,
             Streams.opened(order, self._output_dir, sink) as streams,
         ):
+            if order.bound.plan.unheld is None:
+                return await self._held(order, account, still, streams)
+            _check_places(order, account)
             await reverified(order, self._resolver, still)
+            ending = await supervise(
+                _unheld(order, account, still), streams, order.bound.plan.limits.timeout_s
+            )
+            return streams.result(ending, notes=still.told(begun=ending.begun))
+
+    async def _held(self, order: RunOrder, account: Account, still: HeldStill, streams: Streams) -> RunResult:
+        bwrap = find_bubblewrap()
+
+        def meanwhile(process: subprocess.Popen[bytes]) -> None:
+            _check_places(order, account)
+            options = _options(order, account, bwrap)
+            reverify(order, self._resolver)
+            still.check()
+            late.give(options)
+            still.guard(process)
+
+        with LateOptions.awaited() as late, sealed(by_person=order.by_person) as seal:
+            launch = Launch(
+                # The mark is made by the last of the late options: without them, bwrap ends here.
+                before=(bwrap.path, *seal.options, *late.words, "--chmod", "0755", mark_of(order.request_id)),
+                argv=order.argv,
+                account=account,
+                cwd="/",
+                env={},
+                stdin=order.stdin,
+                meanwhile=meanwhile,
+                inherit=(*seal.descriptors, *late.descriptors),
+                contained=True,
+                scoped=scopes_abstract_sockets(),
+                # Of what a rule alone admits, nothing outlives the first process of its own namespace.
+                marker=order.request_id if order.by_person else None,
+            )
             ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
         notes = still.told(begun=ending.begun)
-        if not launch.contained:
-            return streams.result(ending, notes=notes)
         tell_failure(ending, streams, "the mount namespace of the run")
         notes += tuple(_lacking(order, ending.exit_code, streams))
         return streams.result(ending, held=HELD, notes=notes)
 
-    def _prepare(self, order: RunOrder, account: Account) -> None:
-        bound = order.bound
-        if Path(bound.plan.workspace).exists():
-            check(bound.plan.workspace, account)  # it may belong to the sandbox account
-        else:
-            prepare(bound.plan.workspace, account, self._workspace_root)
-        if not Path(bound.cwd).is_dir():
-            raise RunError(f"cwd {bound.cwd} is not a directory")
-        program = order.argv[0]
-        if program.startswith("/") and not Path(program).is_file():
-            raise RunError(f"{program} is not there any more")
+    def _make_workspace(self, order: RunOrder, account: Account) -> None:
+        workspace = order.bound.plan.workspace
+        if not os.path.exists(workspace):  # noqa: PTH110 - for every run; it may be the sandbox account's
+            prepare(workspace, account, self._workspace_root)
 
 
-@contextmanager
-def _launch(order: RunOrder, account: Account, still: HeldStill) -> Iterator[Launch]:
-    env = {**environment(order.bound, account.name), MARKER: order.request_id}
-    if order.bound.plan.unheld is not None:
-        yield Launch(
-            before=guard(),
-            argv=order.argv,
-            account=account,
-            cwd=order.bound.cwd,
-            env=env,
-            stdin=order.stdin,
-            still=still,
-            marker=order.request_id,
-        )
-        return
-    bwrap = find_bubblewrap()
-    options = namespace_options(
-        order.bound.plan, account, bwrap, env=env, cwd=order.bound.cwd, by_person=order.by_person
+def _check_places(order: RunOrder, account: Account) -> None:
+    check(order.bound.plan.workspace, account)
+    if not Path(order.bound.cwd).is_dir():
+        raise RunError(f"cwd {order.bound.cwd} is not a directory")
+    program = order.argv[0]
+    if program.startswith("/") and not Path(program).is_file():
+        raise RunError(f"{program} is not there any more")
+
+
+def _unheld(order: RunOrder, account: Account, still: HeldStill) -> Launch:
+    return Launch(
+        before=guard(),
+        argv=order.argv,
+        account=account,
+        cwd=order.bound.cwd,
+        env=_environment(order, account),
+        stdin=order.stdin,
+        meanwhile=still.guard,
+        marker=order.request_id,
     )
-    with memory_file(encoded(options)) as descriptor, sealed(by_person=order.by_person) as seal:
-        yield Launch(
-            before=(bwrap.path, *seal.options, "--args", str(descriptor)),
-            argv=order.argv,
-            account=account,
-            cwd="/",
-            env={},
-            stdin=order.stdin,
-            still=still,
-            inherit=(*seal.descriptors, descriptor),
-            contained=True,
-            scoped=scopes_abstract_sockets(),
-            marker=order.request_id,
-        )
+
+
+def _options(order: RunOrder, account: Account, bwrap: Bubblewrap) -> list[str]:
+    return namespace_options(
+        order.bound.plan,
+        account,
+        bwrap,
+        env=_environment(order, account),
+        cwd=order.bound.cwd,
+        by_person=order.by_person,
+    )
+
+
+def _environment(order: RunOrder, account: Account) -> dict[str, str]:
+    return {**environment(order.bound, account.name), MARKER: order.request_id}
 
 
 def namespace_options(
@@ -155,11 +185,12 @@ def namespace_options(
     # What a person allowed may see and signal the processes of its user; a rule alone gives nobody that.
     options += [] if by_person else ["--unshare-pid", "--proc", "/proc"]
     options += [word for path in devices(account) for word in ("--dev-bind-try", path, path)]
-    options += ["--size", str(_MARK_BYTES), "--tmpfs", mark_of(env.get(MARKER, ""))]
     options += mount_options(host_mounts(plan, account, by_person=by_person, cwd=cwd))
     options += ["--clearenv"]
     options += [word for name, value in env.items() for word in ("--setenv", name, value)]
-    return [*options, "--chdir", cwd]
+    options += ["--chdir", cwd]
+    # Last, so that whoever sees it knows that nothing is missing.
+    return [*options, "--size", str(_MARK_BYTES), "--tmpfs", mark_of(env.get(MARKER, ""))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 MARKER: Final = "SAYSO_RUN"
 _MARK: Final = "/dev/sayso-run-"
 _PASSES: Final = 20  # a process may fork while it is looked for; each pass finds what the last one left
-_FEW: Final = 10_000  # process ids since a run began, after which they may have begun anew
+_PIDS_PER_S: Final = 1_000_000  # more than any machine gives out
+_FEW: Final = 1_000  # ids, which are looked at one by one sooner than all processes are listed
 _LOADS: Final = Path("/proc/loadavg")
+_LIMIT: Final = Path("/proc/sys/kernel/pid_max")
 
 
 def mark_of(request_id: str) -> str:
@@ -21,46 +24,52 @@ def mark_of(request_id: str) -> str:
     return f"{_MARK}{request_id}"
 
 
-def kill_leftovers(request_id: str, since: int | None = None) -> int:
-    """Kill every process of a run; returns how many were killed. Those of a held run cannot hide.
+@dataclass(frozen=True, slots=True)
+class Since:
+    """A process that was among the first of a run, and for how long there have been some."""
 
-    `since` is the id of a process of the run that was among its first. Of a run that is not held, a process
-    that removed the marker from its environment is not found, nor, for a daemon that is not root, one that
-    runs as another user.
+    pid: int
+    seconds: float
+
+
+def kill_leftovers(request_id: str, since: Since | None = None) -> int:
+    """Kill every process of a run; returns how many were killed.
+
+    `since` is told of a held run, whose processes cannot hide. Of one that is not held, a process that
+    removed the marker from its environment is not found, nor, for a daemon that is not root, another user's.
     """
     killed: set[int] = set()
     for _ in range(_PASSES):
-        found = {pid for pid in _marked(request_id, since) if _kill(pid, request_id)}
+        found = {pid for pid in marked(request_id, since) if _kill(pid, request_id)}
         if found <= killed:
             break
         killed |= found
     return len(killed)
 
 
-def marked(request_id: str) -> tuple[int, ...]:
-    """Return the live processes of a run."""
-    return tuple(_marked(request_id))
+def marked(request_id: str, since: Since | None = None) -> tuple[int, ...]:
+    """Return the live processes of a run; those of a held run, where it is told since when there are some."""
+    held = since is not None
+    return tuple(pid for pid in _candidates(since) if _carries(pid, request_id, held=held))
 
 
-def _marked(request_id: str, since: int | None = None) -> Iterator[int]:
-    newest = _newest() if since is not None else 0
-    some = range(since, newest + 1) if since is not None and 0 <= newest - since < _FEW else None
-    for name in os.listdir("/proc"):  # noqa: PTH208 - looked at after every run
-        if not name.isdigit() or (some is not None and int(name) not in some):
-            continue
-        if _carries(int(name), request_id):
-            yield int(name)
+def _candidates(since: Since | None) -> Sequence[int]:
+    """Give the ids of those that can be the run's: ids go up, until they begin anew."""
+    if since is not None and since.seconds * _PIDS_PER_S < int(_LIMIT.read_bytes()):
+        later = range(since.pid, int(_LOADS.read_bytes().split()[-1]) + 1)
+        if 0 < len(later) < _FEW:
+            return later
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - after many runs
 
 
-def _newest() -> int:
-    return int(_LOADS.read_text().split()[-1])
-
-
-def _carries(pid: int, request_id: str) -> bool:
+def _carries(pid: int, request_id: str, *, held: bool = False) -> bool:
     if pid == os.getpid():
         return False
+    elsewhere = _is_elsewhere(pid)
+    if held and not elsewhere:
+        return False
     # Reading a table of mounts waits for namespaces that are just being torn down, so that few are read.
-    if _is_elsewhere(pid) and _is_in(f"/proc/{pid}/mountinfo", f" {mark_of(request_id)} ".encode(), b""):
+    if elsewhere and _is_in(f"/proc/{pid}/mountinfo", f" {mark_of(request_id)} ".encode(), b""):
         return True
     return _is_in(f"/proc/{pid}/environ", f"\0{MARKER}={request_id}\0".encode(), b"\0")
 
@@ -69,6 +78,8 @@ def _is_elsewhere(pid: int) -> bool:
     """Tell whether a process has another mount namespace than this one."""
     try:
         return os.stat(f"/proc/{pid}/ns/mnt").st_ino != os.stat("/proc/self/ns/mnt").st_ino  # noqa: PTH116 - as above
+    except FileNotFoundError:
+        return False
     except OSError:  # it may be there, and not ours to look into so
         return True
 

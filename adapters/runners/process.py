@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 from adapters.runners.accounts import Account
 from adapters.runners.gate import Gate
-from adapters.runners.held_still import HeldStill
-from adapters.runners.leftovers import kill_leftovers
+from adapters.runners.leftovers import Since, kill_leftovers
 from adapters.runners.spool import Spool, open_spool
 from adapters.runners.threaded import ThreadedProcess, start
 from core.errors import RunError
@@ -29,6 +28,7 @@ T = TypeVar("T")
 
 _KILL_DEADLINE_S = 10.0
 _DRAIN_DEADLINE_S = 2.0
+_PIECE = 256 * 1024  # of output, read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,8 @@ class Launch:
     """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it.
 
     `scoped` keeps it from the abstract sockets of others. `marker` is the id by which what it left is found.
-    `still` holds what it begins with. Where there is a `gate`, bwrap waits at it until it is let through.
+    Where there is a `gate`, bwrap waits at it until it is let through. `meanwhile` is done in a thread when
+    the process has begun, which waits for that; what it raises ends the run, and `supervise` raises it.
     """
 
     before: tuple[str, ...]
@@ -45,7 +46,7 @@ class Launch:
     cwd: str
     env: Mapping[str, str]
     stdin: bytes | None
-    still: HeldStill
+    meanwhile: Callable[[subprocess.Popen[bytes]], None]
     inherit: tuple[int, ...] = ()
     contained: bool = False
     scoped: bool = False
@@ -121,6 +122,8 @@ async def supervise(launch: Launch, streams: Streams, timeout_s: float) -> Endin
         _, cancelled = await _to_its_end(_end(run), f"end-of-run-{run.process.pid}")
         if cancelled:
             raise cancelled
+    if run.process.fault is not None:
+        raise run.process.fault
     return run.ending(timed_out=timed_out, duration_ms=round((time.monotonic() - began) * 1000))
 
 
@@ -138,19 +141,37 @@ async def _at_the_gate(run: _Run) -> None:
         await gate.let_through(status.child_pid, lambda: run.process.returncode is None)
 
 
-class _Reader(asyncio.Protocol):
+class _Reader:
     """Hands on what a pipe brings; `ended` is set at its end."""
 
-    def __init__(self, take: Callable[[bytes], None]) -> None:
+    def __init__(self, descriptor: int, take: Callable[[bytes], None]) -> None:
+        self._descriptor = descriptor
         self._take = take
+        self._loop = asyncio.get_running_loop()
         self.ended = asyncio.Event()
 
-    def data_received(self, data: bytes) -> None:
-        self._take(data)
+    def begin(self) -> None:
+        """Hand on from now on."""
+        os.set_blocking(self._descriptor, False)
+        self._loop.add_reader(self._descriptor, self._read)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self.ended.set()
+    def close(self) -> None:
+        """Read no more."""
+        if self._descriptor >= 0:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = -1
+            self.ended.set()
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._descriptor, _PIECE)
+        except BlockingIOError:
+            return
+        if data:
+            self._take(data)
+        else:
+            self.close()
 
 
 @dataclass(slots=True)
@@ -188,6 +209,7 @@ class _Run:
     status: _Status
     readers: dict[str, _Reader]
     pipes: contextlib.ExitStack
+    began: float
     searched: bool = False
 
     def kill(self) -> None:
@@ -203,7 +225,8 @@ class _Run:
         # Those of a held run cannot hide, so that they are looked for once, when bwrap is gone.
         if self.launch.marker and not (held and (self.process.returncode is None or self.searched)):
             self.searched = True
-            kill_leftovers(self.launch.marker, self.process.pid if held else None)
+            since = Since(self.process.pid, time.monotonic() - self.began) if held else None
+            kill_leftovers(self.launch.marker, since)
 
     def ending(self, *, timed_out: bool, duration_ms: int) -> Ending:
         code = self.process.returncode
@@ -231,17 +254,14 @@ async def _start(launch: Launch, streams: Streams) -> _Run:
         for name, take in takers.items():
             reading, ends[name] = os.pipe()
             theirs.callback(os.close, ends[name])
-            readers[name] = await _read(reading, take, ours)
+            readers[name] = _Reader(reading, take)
+            ours.callback(readers[name].close)
         stdin = theirs.enter_context(memory_file(launch.stdin)) if launch.stdin is not None else None
+        began = time.monotonic()
         process = await _spawn(launch, ends, stdin)
-        return _Run(launch, process, status, readers, ours.pop_all())
-
-
-async def _read(descriptor: int, take: Callable[[bytes], None], ours: contextlib.ExitStack) -> _Reader:
-    pipe = os.fdopen(descriptor, "rb", buffering=0)
-    transport, reader = await asyncio.get_running_loop().connect_read_pipe(partial(_Reader, take), pipe)
-    ours.callback(transport.close)
-    return reader
+        for reader in readers.values():
+            reader.begin()
+        return _Run(launch, process, status, readers, ours.pop_all(), began)
 
 
 async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> ThreadedProcess:
@@ -250,7 +270,7 @@ async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> 
         return await start(
             (*launch.account.becoming, *launch.before, *status, *launch.argv),
             scoped=launch.scoped,
-            guard=launch.still.guard,
+            meanwhile=launch.meanwhile,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=ends["stdout"],
             stderr=ends["stderr"],
@@ -282,24 +302,26 @@ async def _to_its_end(work: Coroutine[Any, Any, T], name: str) -> tuple[T, async
 async def _end(run: _Run) -> None:
     try:
         run.kill()
-        await _within(run.process.wait(), _KILL_DEADLINE_S)
+        await _within(run.process.ended, _KILL_DEADLINE_S)
         # The child's pid may have been reported and not yet read; bwrap is gone, so the report is complete.
-        await _within(run.readers["status"].ended.wait(), _DRAIN_DEADLINE_S)
+        await _within(run.readers["status"].ended, _DRAIN_DEADLINE_S)
         run.kill()
         if run.status.child is not None:
-            await _within(_gone(run.status.child), _KILL_DEADLINE_S)
+            await _gone(run.status.child)
         for name in ("stdout", "stderr"):
-            await _within(run.readers[name].ended.wait(), _DRAIN_DEADLINE_S)
+            await _within(run.readers[name].ended, _DRAIN_DEADLINE_S)
     finally:
         run.pipes.close()
         if run.status.child is not None:
             os.close(run.status.child)
 
 
-async def _within(wait: Coroutine[Any, Any, Any], seconds: float) -> None:
+async def _within(event: asyncio.Event, seconds: float) -> None:
+    if event.is_set():
+        return
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await wait
+            await event.wait()
 
 
 async def _gone(child: int) -> None:
@@ -308,7 +330,7 @@ async def _gone(child: int) -> None:
     gone = asyncio.Event()
     loop.add_reader(child, gone.set)
     try:
-        await gone.wait()
+        await _within(gone, _KILL_DEADLINE_S)
     finally:
         loop.remove_reader(child)
 
@@ -318,9 +340,14 @@ def memory_file(data: bytes) -> Iterator[int]:
     """Give a descriptor from which these bytes can be read, then the end of file."""
     descriptor = os.memfd_create("sayso")
     try:
-        with os.fdopen(os.dup(descriptor), "wb") as file:
-            file.write(data)
-        os.lseek(descriptor, 0, os.SEEK_SET)
+        fill(descriptor, data)
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def fill(descriptor: int, data: bytes) -> None:
+    """Put these bytes where they will be read, from the beginning."""
+    written = 0
+    while written < len(data):
+        written += os.pwrite(descriptor, data[written:], written)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -16,9 +17,10 @@ _MAX_CONTINUATION = 3  # a UTF-8 character has at most this many bytes after its
 class Spool:
     """One stream; a file that cannot take more (cap, full disk) never stops the run."""
 
-    def __init__(self, file: BinaryIO | None, cap: int, end_bytes: int = END_BYTES) -> None:
-        self._file = file
-        self._room = cap if file else 0
+    def __init__(self, opened: Callable[[], BinaryIO], cap: int, end_bytes: int = END_BYTES) -> None:
+        self._opened = opened
+        self._file: BinaryIO | None = None
+        self._room = cap
         self._end = end_bytes
         self._head = bytearray()
         self._tail = bytearray()
@@ -51,9 +53,10 @@ class Spool:
         return head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace"), omitted
 
     def _keep(self, data: bytes) -> None:
-        if not self._file or not data:
+        if not data:
             return
         try:
+            self._file = self._file or self._opened()
             written = self._file.write(data)
         except OSError:
             self._room = 0
@@ -77,14 +80,15 @@ def _without_cut_start(data: bytes) -> bytes:
 
 
 def open_spool(directory: Path, request_id: str, stream: str, cap: int) -> Spool:
-    """Start the spool of one stream in `<directory>/<request id>.<stream>`, readable by us alone."""
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(directory / f"{request_id}.{stream}", flags, 0o600)
-    except OSError:
-        return Spool(None, cap)
-    return Spool(os.fdopen(descriptor, "wb", buffering=0), cap)
+    """Give the spool of one stream: `<directory>/<request id>.<stream>`, made with its first output."""
+    return Spool(partial(_open, directory, f"{request_id}.{stream}"), cap)
+
+
+def _open(directory: Path, name: str) -> BinaryIO:
+    """Open a file that we alone can read."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.fdopen(os.open(directory / name, flags, 0o600), "wb", buffering=0)
 
 
 def remove_spools(directory: Path, request_ids: Iterable[str]) -> None:

@@ -6,12 +6,12 @@ asks to die with its parent (PDEATHSIG) dies with the thread that started it, wh
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import ctypes
 import os
 import struct
 import subprocess
-import threading
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
@@ -26,34 +26,36 @@ _NO_NEW_PRIVILEGES: Final = 38
 
 
 class ThreadedProcess:
-    """A subprocess as asyncio's: `pid`, `returncode`, `wait()`."""
+    """A subprocess as asyncio's: `pid`, `returncode`, `wait()`; `fault` is what it was killed for."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
+        self.fault: Exception | None = None
         self.returncode: int | None = None
-        self._ended = asyncio.Event()
+        self.ended = asyncio.Event()
 
     async def wait(self) -> int | None:
         """Wait for its end."""
-        await self._ended.wait()
+        await self.ended.wait()
         return self.returncode
 
     def end(self, returncode: int) -> None:
         """Learn that it has ended."""
         self.returncode = returncode
-        self._ended.set()
+        self.ended.set()
 
 
 async def start(
     argv: Sequence[str],
     *,
     scoped: bool,
-    guard: Callable[[subprocess.Popen[bytes]], None],
+    meanwhile: Callable[[subprocess.Popen[bytes]], None],
     **options: Any,  # noqa: ANN401 - of Popen
 ) -> ThreadedProcess:
     """Start a process; `scoped` keeps it from abstract sockets that were not made by itself.
 
-    `guard` has it first, in its own thread. Raises OSError where it cannot be started, or not so.
+    `meanwhile` has it first, in its own thread; what it raises kills the process. Raises OSError where it
+    cannot be started, or not so.
     """
     loop = asyncio.get_running_loop()
     begun: asyncio.Future[ThreadedProcess] = loop.create_future()
@@ -74,10 +76,14 @@ async def start(
             return
         process = ThreadedProcess(child.pid)
         tell(_settle, begun, process)
-        guard(child)
+        try:
+            meanwhile(child)
+        except Exception as error:  # noqa: BLE001 - raised again where the process is waited for
+            process.fault = error
+            child.kill()
         tell(process.end, child.wait())
 
-    threading.Thread(target=live, name=f"run {argv[0]}", daemon=True).start()
+    _thread.start_new_thread(live, ())  # threading.Thread would have this one wait until it has begun
     return await begun
 
 

@@ -1,4 +1,4 @@
-"""What a held run on the host adds to bubblewrap with the same masks: `true`, pair by pair."""
+"""What a held run on the host adds to bubblewrap with the same options: `true`, pair by pair."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import asyncio
 import os
 import subprocess
 import time
+from dataclasses import replace
 from operator import sub
 from pathlib import Path
 
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import find_bubblewrap
-from adapters.runners.host import HostRunner, namespace_options
+from adapters.runners.host import HostRunner, namespace_options, sealed
 from core.approvals.binding import bind
 from core.config import ExecSettings
 from core.model.command import Placement
@@ -32,44 +33,54 @@ class _Silence:
 
 
 def measure() -> list[Figure]:
-    """Measure the bare program, the bare namespace, and the runner, and the difference of the last two."""
+    """Measure the bare program, then of both kinds of runs the bare namespace and the runner."""
     with directory() as place:
         account = host_account("nobody")
-        order = _order(place, account)
         runner = HostRunner(FilesystemResolver(), place / "output", str(place / "workspaces"))
-        alone, bare, through = asyncio.run(_alternate(order, account, runner))
+        order = _order(place, account)
+        alone = [_bare([TRUE], account) for _ in range(ROUNDS)]
+        by_rule = _figures("a rule let", order, account, runner)
+        by_person = _figures("a person let", replace(order, by_person=True), account, runner)
+    return [Figure("bare exec of true", "ms", alone), *by_rule, *by_person]
+
+
+def _figures(who: str, order: RunOrder, account: Account, runner: HostRunner) -> list[Figure]:
+    bare, through = asyncio.run(_alternate(order, account, runner))
     return [
-        Figure("bare exec of true", "ms", alone),
-        Figure("bare bubblewrap --dev-bind / / with the same masks", "ms", bare),
-        Figure("a held run on the host, through the runner", "ms", through),
+        Figure(f"bare bubblewrap as for what {who} run on the host", "ms", bare),
+        Figure(f"what {who} run on the host, through the runner", "ms", through),
         Figure("the runner over bubblewrap, pair by pair", "ms", list(map(sub, through, bare)), at_most=1.0),
     ]
 
 
 async def _alternate(
     order: RunOrder, account: Account, runner: HostRunner
-) -> tuple[list[float], list[float], list[float]]:
-    """Take turns, so that a busy moment of the machine weighs on all."""
+) -> tuple[list[float], list[float]]:
+    """Take turns, so that a busy moment of the machine weighs on both."""
     bwrap = find_bubblewrap()
-    options = namespace_options(order.bound.plan, account, bwrap, env=SYSTEM, cwd="/")
-    alone: list[float] = []
+    options = namespace_options(
+        order.bound.plan, account, bwrap, env=SYSTEM, cwd="/", by_person=order.by_person
+    )
     bare: list[float] = []
     through: list[float] = []
     for _ in range(ROUNDS):
-        alone.append(_bare([TRUE], account))
-        bare.append(_bare([bwrap.path, *options, "--", TRUE], account))
+        with sealed(by_person=order.by_person) as seal:
+            command = [bwrap.path, *seal.options, *options, "--", TRUE]
+            bare.append(_bare(command, account, seal.descriptors))
         began = time.perf_counter()
         result = await runner.run(order, _Silence())
         through.append((time.perf_counter() - began) * 1000)
         if (result.status, result.exit_code) != (RunStatus.FINISHED, 0):
             raise RuntimeError(f"true did not run: {result}")
-    return alone, bare, through
+    return bare, through
 
 
-def _bare(command: list[str], account: Account) -> float:
+def _bare(command: list[str], account: Account, inherit: tuple[int, ...] = ()) -> float:
     whole = [*account.becoming, *command]
     began = time.perf_counter()
-    subprocess.run(whole, check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd="/")
+    subprocess.run(
+        whole, check=True, capture_output=True, stdin=subprocess.DEVNULL, cwd="/", pass_fds=inherit
+    )
     return (time.perf_counter() - began) * 1000
 
 

@@ -114,10 +114,16 @@ async def test_the_record_stays_whole_and_tells_how_much_left(kept, make_request
     assert (await kept.head())[0] == found.events
 
 
+def keep_output(directory, name, stream):
+    spool = open_spool(directory, name, stream, 10)
+    spool.write(b"said")
+    spool.close()
+
+
 def test_the_output_of_a_run_goes_with_its_request(tmp_path):
     for name in ("one", "two"):
         for stream in ("stdout", "stderr"):
-            open_spool(tmp_path, name, stream, 10).close()
+            keep_output(tmp_path, name, stream)
     remove_spools(tmp_path, ("one", "never-ran"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["two.stderr", "two.stdout"]
 
@@ -160,7 +166,7 @@ async def test_what_a_failed_or_cut_off_round_left_lying_goes_with_a_later_one(
     assert await kept.commit(Change(young, insert=True))
     assert await kept.commit(old_change(make_request, "aaaaaaaa-old", clock.now() - 40 * DAY))
     for name in ("aaaaaaaa-old", "bbbbbbbb-young"):
-        open_spool(spools, name, "stdout", 10).close()
+        keep_output(spools, name, "stdout")
     (spools / "notes.txt").touch()
     broken = [True]
 
@@ -178,7 +184,7 @@ async def test_what_a_failed_or_cut_off_round_left_lying_goes_with_a_later_one(
     broken[0] = False
     await made().round()  # the next daemon
     assert sorted(path.name for path in spools.iterdir()) == ["bbbbbbbb-young.stdout", "notes.txt"]
-    open_spool(spools, "aaaaaaaa-old", "stderr", 10).close()
+    keep_output(spools, "aaaaaaaa-old", "stderr")
     await first.round()  # this daemon, the next time
     assert sorted(path.name for path in spools.iterdir()) == ["bbbbbbbb-young.stdout", "notes.txt"]
 

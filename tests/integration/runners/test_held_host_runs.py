@@ -16,7 +16,7 @@ import pytest
 
 from adapters.runners import bubblewrap, host_trial, threaded
 from adapters.runners.host_trial import why_not_held
-from adapters.runners.leftovers import kill_leftovers, marked
+from adapters.runners.leftovers import Since, kill_leftovers, marked
 from core.errors import RunError
 from core.model.plan import RunResult, SandboxPlan
 from tests.integration.runners.kit import Place, Recorder, processes_with
@@ -139,11 +139,17 @@ async def test_what_is_shown_is_there_though_it_lies_where_all_is_hidden(place: 
         "env -i setsid sleep {tag} & ",
         "(env -i setsid sh -c 'sleep {tag} & sleep {tag}' &) ; ",
         'perl -e \'fork and exit; fork and exit; %ENV = (); exec "sleep", "{tag}"\'; ',
+        "env -i setsid sleep {tag} & sleep 0.2; ",
     ],
 )
-async def test_nothing_outlives_it_however_it_hides(place: Place, leave: str) -> None:
+@pytest.mark.parametrize("by_person", [False, True])
+async def test_nothing_outlives_it_however_it_hides(
+    place: Place,
+    leave: str,
+    by_person: bool,  # noqa: FBT001 - a table
+) -> None:
     tag = f"77.{os.getpid()}"
-    result = await run(place, leave.format(tag=tag) + "echo ended")
+    result = await run(place, leave.format(tag=tag) + "echo ended", by_person=by_person)
     assert result.stdout == "ended\n"
     assert processes_with(tag) == []
 
@@ -158,6 +164,22 @@ async def test_what_it_left_is_found_by_the_next_daemon_too(place: Place) -> Non
     assert kill_leftovers(f"{order.request_id}0") == 0
     assert kill_leftovers(order.request_id) >= 1
     await task
+    assert processes_with(tag) == []
+
+
+async def test_what_it_left_is_found_where_process_ids_began_anew_meanwhile(place: Place) -> None:
+    tag = f"79.{os.getpid()}"
+    order = replace(place.shell(f"echo up; exec sleep {tag}", runner="host"), by_person=True)
+    heard = Recorder()
+    task = asyncio.create_task(place.host.run(order, heard))
+    await heard.first.wait()
+    later = await asyncio.create_subprocess_exec("/bin/true")
+    await later.wait()
+    assert marked(order.request_id, Since(later.pid, seconds=0)) == ()
+    assert marked(order.request_id, Since(later.pid, seconds=3600)) != ()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
     assert processes_with(tag) == []
 
 
