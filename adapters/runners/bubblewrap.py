@@ -15,6 +15,7 @@ from posixpath import dirname
 
 from adapters.runners.accounts import Account, running_account
 from adapters.runners.gate import Gate
+from adapters.runners.leftovers import MARKER
 from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.private import without_private
@@ -171,7 +172,7 @@ class BubblewrapRunner:
                     argv=order.argv,
                     account=account,
                     cwd="/",
-                    env={},
+                    env={MARKER: order.request_id},
                     stdin=order.stdin,
                     inherit=inherit,
                     contained=True,

@@ -120,7 +120,7 @@ def _launch(order: RunOrder, account: Account) -> Iterator[Launch]:
             argv=order.argv,
             account=account,
             cwd="/",
-            env={},
+            env={MARKER: order.request_id},
             stdin=order.stdin,
             inherit=(*seal.descriptors, descriptor),
             contained=True,
