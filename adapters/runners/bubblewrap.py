@@ -15,6 +15,7 @@ from posixpath import dirname
 
 from adapters.runners.accounts import Account, running_account
 from adapters.runners.gate import Gate
+from adapters.runners.guardian import Guardian
 from adapters.runners.leftovers import MARKER
 from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
 from adapters.runners.orders import check_order, reverified
@@ -152,10 +153,13 @@ class BubblewrapRunner:
     placement = Placement.SANDBOX
     name = "bubblewrap"
 
-    def __init__(self, resolver: Resolver, output_dir: Path, workspace_root: str) -> None:
+    def __init__(
+        self, resolver: Resolver, output_dir: Path, workspace_root: str, guardian: Guardian | None = None
+    ) -> None:
         self._resolver = resolver
         self._output_dir = output_dir
         self._workspace_root = workspace_root
+        self._guardian = guardian or Guardian()
 
     async def run(self, order: RunOrder, sink: OutputSink) -> RunResult:
         """Run the order in its sandbox; no process of it is left afterwards."""
@@ -179,7 +183,8 @@ class BubblewrapRunner:
                     gate=gate,
                 )
                 await reverified(order, self._resolver)
-                ending = await supervise(launch, streams, plan.limits.timeout_s)
+                with self._guardian.over(order.request_id):
+                    ending = await supervise(launch, streams, plan.limits.timeout_s)
         tell_failure(ending, streams, "the sandbox")
         return streams.result(ending)
 

@@ -20,6 +20,7 @@ from typing import Final
 
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import Bubblewrap, encoded, find_bubblewrap, mount_options, tell_failure
+from adapters.runners.guardian import Guardian
 from adapters.runners.host_namespace import devices, host_mounts, start_up_marks
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
@@ -49,7 +50,7 @@ def guard() -> tuple[str, ...]:
     """Return what to put before a command so that it is killed when the daemon dies.
 
     The kernel keeps this promise for the command itself, not for its children, and not across a setuid
-    program; `kill_leftovers` at the next start finds the rest.
+    program; the guardian finds the rest by their marker.
     """
     setpriv = shutil.which("setpriv", path="/usr/bin:/bin")
     if setpriv:
@@ -63,10 +64,13 @@ class HostRunner:
     placement = Placement.HOST
     name = "host"
 
-    def __init__(self, resolver: Resolver, output_dir: Path, workspace_root: str) -> None:
+    def __init__(
+        self, resolver: Resolver, output_dir: Path, workspace_root: str, guardian: Guardian | None = None
+    ) -> None:
         self._resolver = resolver
         self._output_dir = output_dir
         self._workspace_root = workspace_root
+        self._guardian = guardian or Guardian()
 
     async def run(self, order: RunOrder, sink: OutputSink) -> RunResult:
         """Run the order on the host; its process group is gone afterwards."""
@@ -76,7 +80,8 @@ class HostRunner:
         with _launch(order, account) as launch, Streams.opened(order, self._output_dir, sink) as streams:
             before = start_up_marks(account)
             await reverified(order, self._resolver)
-            ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
+            with self._guardian.over(order.request_id):
+                ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
         if not launch.contained:
             return streams.result(ending)
         tell_failure(ending, streams, "the mount namespace of the run")

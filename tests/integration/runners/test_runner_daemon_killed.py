@@ -38,6 +38,7 @@ asyncio.run(main())
 STRUCK = """
 import asyncio, os, signal, subprocess, sys, threading, time
 from adapters.runners import threaded
+from adapters.runners.guardian import Guardian
 from tests.integration.runners.kit import Recorder, place_on_disk
 
 class Struck(subprocess.Popen):
@@ -50,8 +51,12 @@ def strike():
     os.kill(os.getpid(), signal.SIGKILL)
 
 async def main():
-    parent, runner, tag, _ = sys.argv[1:]
+    parent, runner, tag, _, guarded = sys.argv[1:]
+    guardian = Guardian()
+    if guarded == "True":
+        guardian.__enter__().wait()
     with place_on_disk(parent) as place:
+        place.runner(runner)._guardian = guardian
         order = place.shell(f"sleep {tag}; :", runner=runner)
         print(order.request_id, flush=True)
         threaded.subprocess.Popen = Struck
@@ -141,7 +146,7 @@ def test_what_it_started_on_the_host_is_found_by_its_marker(places: str) -> None
 def test_what_began_while_the_daemon_died_is_found_by_its_marker(places: str, runner: str, what: str) -> None:
     for attempt in range(90):
         tag = f"46{attempt:02}.{os.getpid()}"
-        request_id = struck(places, runner, tag, milliseconds=attempt % 30)
+        request_id = struck(places, runner, tag, milliseconds=attempt * 7 % 61)
         left = settled(tag)
         runs = any("bwrap" not in line for line in left.values())
         kill_leftovers(request_id)
@@ -151,10 +156,18 @@ def test_what_began_while_the_daemon_died_is_found_by_its_marker(places: str, ru
     pytest.skip(f"in ninety kills, nothing was left that {what}")
 
 
-def struck(places: str, runner: str, tag: str, *, milliseconds: float) -> str:
+@pytest.mark.parametrize("runner", ["bubblewrap", "host"])
+def test_what_began_while_the_daemon_died_is_ended_at_once_by_its_guardian(places: str, runner: str) -> None:
+    for milliseconds in range(0, 60, 2):
+        tag = f"48{milliseconds:02}.{os.getpid()}"
+        struck(places, runner, tag, milliseconds=milliseconds, guarded=True)
+        assert comes_true(lambda tag=tag: settled(tag) == {}), settled(tag)
+
+
+def struck(places: str, runner: str, tag: str, *, milliseconds: float, guarded: bool = False) -> str:
     """Start a run of a daemon that is killed meanwhile; returns its id."""
     parent = subprocess.run(
-        [sys.executable, "-c", STRUCK, places, runner, tag, str(milliseconds)],
+        [sys.executable, "-c", STRUCK, places, runner, tag, str(milliseconds), str(guarded)],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         text=True,
