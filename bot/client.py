@@ -24,6 +24,11 @@ ANSWER_TIMEOUT_S = 15.0
 
 SERVICE_SOCKET = "/run/sayso/agent.sock"
 _DENIED = os.strerror(errno.EACCES)
+_IN_A_RUN = ("SAYSO_RUN", "SAYSO_SESSION")
+_NO_SOCKETS = (
+    "this runs within a run that a rule alone admitted, and such a run has no Unix sockets, so it cannot ask "
+    "Sayso: let what started it ask instead, or have a person allow the outer run"
+)
 
 INVALID_PARAMS = -32602
 NOT_PERMITTED = -32002
@@ -150,6 +155,7 @@ def _token(variable: str, path: str, mend: str, sockets: Sequence[str], role: st
         with open(path, encoding="ascii") as file:  # noqa: PTH123 - as above
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
+        _unix_socket().close()  # where none can be made, neither a token nor a daemon is what is missing
         if sockets and not any(map(os.path.exists, sockets)):
             raise _unreachable([(one, "there is no socket") for one in sockets], role) from None
         why = error.strerror if isinstance(error, OSError) else "it is not text"
@@ -232,7 +238,7 @@ def _connected(paths: Sequence[str], role: str) -> socket.socket:
     """Connect to the first socket that somebody listens on; raises Stranger if that may have no token."""
     tried = []
     for path in paths:
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock = _unix_socket()
         sock.settimeout(ANSWER_TIMEOUT_S)
         try:
             sock.connect(path)
@@ -246,6 +252,16 @@ def _connected(paths: Sequence[str], role: str) -> socket.socket:
         else:
             return sock
     raise _unreachable(tried, role)
+
+
+def _unix_socket() -> socket.socket:
+    """Make a socket; raises Unreachable where none can be made, as in a run that a rule alone admitted."""
+    try:
+        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError as error:
+        if error.errno == errno.EACCES and any(name in os.environ for name in _IN_A_RUN):
+            raise Unreachable(_NO_SOCKETS) from None
+        raise Unreachable(f"no Unix socket can be made here: {error.strerror or error}") from None
 
 
 def _be_no_stranger(sock: socket.socket, path: str) -> None:

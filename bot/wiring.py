@@ -18,6 +18,7 @@ from adapters.parsers.pool import ParserPool
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
+from adapters.runners.guardian import Guardian
 from adapters.runners.host import HostRunner
 from adapters.runners.leftovers import kill_leftovers
 from adapters.runners.spool import remove_spools, spooled
@@ -118,6 +119,7 @@ async def assemble(
     home = hold.home
     parsers = stack.enter_context(ParserPool())
     parsers.start()
+    guardian = stack.enter_context(Guardian())
     clock = SystemClock()
     store = await stack.enter_async_context(open_store(home.database))
     credentials = await _credentials(loaded, store, clock, home)
@@ -137,7 +139,7 @@ async def assemble(
 
     people = await _people(stack, live, ledger, store, clock, loaded.secrets)
     runs = Runs(ledger, clock)
-    runners = _runners(home, live)
+    runners = _runners(home, live, guardian)
     levels = await _levels(stack, config, store, clock, people)
     kept = levels.elevations
     places = (runs, runners, clock, live.where)
@@ -155,7 +157,7 @@ async def assemble(
     switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
     _furnish(page, people, levels)
-    await asyncio.to_thread(parsers.wait)  # from here on, what asks or answers may have files exchanged
+    await asyncio.to_thread(_loaded, guardian, parsers)
     told["cutOff"] = await _recover(store, ledger, people, clock, hold, loaded.secrets)
     await _open_all(stack, channels, desk, ledger, store, people, clock)
     await _watch_over(stack, people, gate, store, clock)
@@ -261,11 +263,17 @@ def _alarm_and_lock(passphrase: PassphraseGuard, people: People, console: Operat
     console.on_locked.append(passphrase.forget_all)
 
 
-def _runners(home: Home, live: Live) -> dict[Placement, Runner]:
+def _loaded(guardian: Guardian, parsers: ParserPool) -> None:
+    """Wait for the processes beside this one: afterwards what asks or answers may have files exchanged."""
+    guardian.wait()
+    parsers.wait()
+
+
+def _runners(home: Home, live: Live, guardian: Guardian) -> dict[Placement, Runner]:
     resolver, root = FilesystemResolver(), live.judge().site.workspace_root
     return {
-        Placement.SANDBOX: BubblewrapRunner(resolver, home.output, root),
-        Placement.HOST: WatchedRunner(HostRunner(resolver, home.output, root), live.witness),
+        Placement.SANDBOX: BubblewrapRunner(resolver, home.output, root, guardian),
+        Placement.HOST: WatchedRunner(HostRunner(resolver, home.output, root, guardian), live.witness),
     }
 
 

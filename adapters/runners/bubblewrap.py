@@ -15,7 +15,9 @@ from posixpath import dirname
 
 from adapters.runners.accounts import Account, running_account
 from adapters.runners.gate import Gate
+from adapters.runners.guardian import Guardian
 from adapters.runners.held_still import HeldStill
+from adapters.runners.leftovers import MARKER
 from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.private import without_private
@@ -152,10 +154,13 @@ class BubblewrapRunner:
     placement = Placement.SANDBOX
     name = "bubblewrap"
 
-    def __init__(self, resolver: Resolver, output_dir: Path, workspace_root: str) -> None:
+    def __init__(
+        self, resolver: Resolver, output_dir: Path, workspace_root: str, guardian: Guardian | None = None
+    ) -> None:
         self._resolver = resolver
         self._output_dir = output_dir
         self._workspace_root = workspace_root
+        self._guardian = guardian or Guardian()
 
     async def run(self, order: RunOrder, sink: OutputSink) -> RunResult:
         """Run the order in its sandbox; no process of it is left afterwards."""
@@ -176,7 +181,7 @@ class BubblewrapRunner:
                     argv=order.argv,
                     account=account,
                     cwd="/",
-                    env={},
+                    env={MARKER: order.request_id},
                     stdin=order.stdin,
                     meanwhile=still.guard,
                     inherit=inherit,
@@ -184,7 +189,8 @@ class BubblewrapRunner:
                     gate=gate,
                 )
                 await reverified(order, self._resolver, still)
-                ending = await supervise(launch, streams, plan.limits.timeout_s)
+                with self._guardian.over(order.request_id):
+                    ending = await supervise(launch, streams, plan.limits.timeout_s)
         notes = still.told(begun=ending.begun)
         tell_failure(ending, streams, "the sandbox")
         return streams.result(ending, notes=notes)

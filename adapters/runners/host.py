@@ -21,6 +21,7 @@ from typing import Final
 
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import Bubblewrap, find_bubblewrap, mount_options, tell_failure
+from adapters.runners.guardian import Guardian
 from adapters.runners.held_still import HeldStill
 from adapters.runners.host_namespace import devices, host_mounts
 from adapters.runners.late_options import LateOptions
@@ -54,7 +55,7 @@ def guard() -> tuple[str, ...]:
     """Return what to put before a command so that it is killed when the daemon dies.
 
     The kernel keeps this promise for the command itself, not for its children, and not across a setuid
-    program; `kill_leftovers` at the next start finds the rest.
+    program; the guardian finds the rest by their marker.
     """
     setpriv = shutil.which("setpriv", path="/usr/bin:/bin")
     if setpriv:
@@ -68,10 +69,13 @@ class HostRunner:
     placement = Placement.HOST
     name = "host"
 
-    def __init__(self, resolver: Resolver, output_dir: Path, workspace_root: str) -> None:
+    def __init__(
+        self, resolver: Resolver, output_dir: Path, workspace_root: str, guardian: Guardian | None = None
+    ) -> None:
         self._resolver = resolver
         self._output_dir = output_dir
         self._workspace_root = workspace_root
+        self._guardian = guardian or Guardian()
 
     async def run(self, order: RunOrder, sink: OutputSink) -> RunResult:
         """Run the order on the host; its process group is gone afterwards."""
@@ -86,9 +90,9 @@ class HostRunner:
                 return await self._held(order, account, still, streams)
             _check_places(order, account)
             await reverified(order, self._resolver, still)
-            ending = await supervise(
-                _unheld(order, account, still), streams, order.bound.plan.limits.timeout_s
-            )
+            launch = _unheld(order, account, still)
+            with self._guardian.over(order.request_id):
+                ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
             return streams.result(ending, notes=still.told(begun=ending.begun))
 
     async def _held(self, order: RunOrder, account: Account, still: HeldStill, streams: Streams) -> RunResult:
@@ -109,7 +113,7 @@ class HostRunner:
                 argv=order.argv,
                 account=account,
                 cwd="/",
-                env={},
+                env={MARKER: order.request_id},
                 stdin=order.stdin,
                 meanwhile=meanwhile,
                 inherit=(*seal.descriptors, *late.descriptors),
@@ -118,7 +122,8 @@ class HostRunner:
                 # Of what a rule alone admits, nothing outlives the first process of its own namespace.
                 marker=order.request_id if order.by_person else None,
             )
-            ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
+            with self._guardian.over(order.request_id):
+                ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
         notes = still.told(begun=ending.begun)
         tell_failure(ending, streams, "the mount namespace of the run")
         notes += tuple(_lacking(order, ending.exit_code, streams))

@@ -1,4 +1,8 @@
-"""Finds and kills processes of a run by the mark of its namespace, or the marker in their environment."""
+"""Finds and kills processes of a run by the mark of its namespace, or the marker in their environment.
+
+bwrap carries the marker too: where its parent is killed while it sets up, its child has not asked yet to die
+with it, and waits for it for ever or starts the command without a daemon.
+"""
 
 from __future__ import annotations
 

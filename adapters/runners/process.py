@@ -36,6 +36,7 @@ class Launch:
     """How to start a run: `before` wraps `argv`; `contained` says that bwrap is what wraps it.
 
     `scoped` keeps it from the abstract sockets of others. `marker` is the id by which what it left is found.
+    What bwrap itself is given as `env` never reaches the command.
     Where there is a `gate`, bwrap waits at it until it is let through. `meanwhile` is done in a thread when
     the process has begun, which waits for that; what it raises ends the run, and `supervise` raises it.
     """

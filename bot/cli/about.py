@@ -35,7 +35,7 @@ Every command tells its options with --help; most take --json, and --socket PATH
 
 def help_command(arguments: list[str]) -> int:
     """Print the overview, or the help of one command."""
-    if arguments:
+    if arguments and arguments[0] not in ("--help", "-h"):
         from bot.cli import COMMANDS, main  # noqa: PLC0415 - the package imports this module
 
         if arguments[0] in COMMANDS:

@@ -13,10 +13,16 @@ from bot.cli.parser import Parser, verb
 from bot.cli.terminal import note, put_json, table
 from bot.client import home
 
+_VERBS = {
+    "add": "mint a token for an agent",
+    "list": "list the agents that have tokens",
+    "revoke": "end an agent's token at once",
+}
+
 
 def agent_command(arguments: list[str]) -> int:
     """Mint, list or revoke tokens."""
-    which, rest = verb("agent", arguments, ("add", "list", "revoke"))
+    which, rest = verb("agent", arguments, "The tokens of agents.", _VERBS)
     return {"add": _add, "list": _list, "revoke": _revoke}[which](rest)
 
 

@@ -17,20 +17,19 @@ if TYPE_CHECKING:
 
 _NOTHING = "nothing is on the list: every command is judged by the other rules alone"
 _PLACES = {"sandbox": "in the sandbox", "host": "on the host", "client": "in the agent's own program"}
-_USAGE = (
-    "sayso allowlist list [--agent A] | add PATTERN [--args WORDS | --arg-pattern RE] [--agent A] "
-    "[--placement sandbox|host|client] | remove ID | export [FILE] | import FILE [--replace]; "
-    "each with [--json]"
-)
+_VERBS = {
+    "list": "list what may run without asking, and who said so",
+    "add": "let commands run without asking, from now on",
+    "remove": "take an entry back",
+    "export": "write what is kept as exec-approvals.json",
+    "import": "bring an exec-approvals.json along",
+}
 
 
 def allowlist_command(arguments: list[str]) -> int:
     """Show the allowlist, or change it."""
-    if arguments[:1] in (["--help"], ["-h"]):
-        Parser("allowlist", "What may run without asking.", _USAGE).print_help()
-        return exits.OK
     verbs = {"list": _list, "add": _add, "remove": _remove, "export": _export, "import": _import}
-    which, rest = verb("allowlist", arguments, tuple(verbs))
+    which, rest = verb("allowlist", arguments, "What may run without asking.", _VERBS)
     return verbs[which](rest)
 
 

@@ -18,7 +18,8 @@ _LOOK_S = 0.25
 
 def channels_command(arguments: list[str]) -> int:
     """Test channels."""
-    _, rest = verb("channels", arguments, ("test",))
+    verbs = {"test": "put a test question to the chats, and wait for a press; nothing runs"}
+    _, rest = verb("channels", arguments, "The chats in which people decide.", verbs)
     parser = Parser("channels test", "Put a test question to the chats and wait for a press; nothing runs.")
     parser.add_argument("channel", nargs="?", metavar="CHANNEL", help="only this one (default: every chat)")
     parser.json_flag()

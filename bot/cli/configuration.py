@@ -28,7 +28,11 @@ def loaded(paths: Sequence[Path]) -> LoadedConfig:
 
 def config_command(arguments: list[str]) -> int:
     """Check or show the effective configuration."""
-    which, rest = verb("config", arguments, ("check", "show"))
+    verbs = {
+        "check": "tell what is wrong with it, or that nothing is",
+        "show": "print it, with where it is from",
+    }
+    which, rest = verb("config", arguments, "The effective configuration, without starting anything.", verbs)
     parser = Parser(
         f"config {which}", "The effective configuration, without starting anything.", client=False
     )

@@ -65,7 +65,7 @@ def _plain(value: Any) -> str:  # noqa: ANN401 - any JSON value
 
 def web_command(arguments: list[str]) -> int:
     """Make a login link for the page."""
-    _, rest = verb("web", arguments, ("link",))
+    _, rest = verb("web", arguments, "The page in the browser.", {"link": "make a login link for it"})
     parser = Parser("web link", "Make a login link for the page; it counts once.")
     parser.json_flag()
     options = parser.parse_args(rest)
@@ -80,7 +80,12 @@ def web_command(arguments: list[str]) -> int:
 
 def audit_command(arguments: list[str]) -> int:
     """Read the record, or prove it whole."""
-    which, rest = verb("audit", arguments, ("tail", "export", "verify"))
+    verbs = {
+        "tail": "print its newest events",
+        "export": "print it as JSON lines",
+        "verify": "prove it whole",
+    }
+    which, rest = verb("audit", arguments, "The record of all that was asked, decided and run.", verbs)
     if which == "export":
         from bot.cli.record import export  # noqa: PLC0415 - the others start faster without it
 

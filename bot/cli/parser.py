@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
-from bot.cli.exits import UsageError
+from bot.cli.exits import OK, UsageError
 from bot.client import name_socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import NoReturn
 
 _SOCKET_HELP = "where the daemon listens (default: SAYSO_SOCKET, the one in SAYSO_HOME, the agents' own)"
@@ -71,14 +73,31 @@ def split_command(arguments: list[str]) -> tuple[list[str], list[str] | None]:
     return arguments[:at], arguments[at + 1 :]
 
 
-def verb(command: str, arguments: list[str], verbs: tuple[str, ...]) -> tuple[str, list[str]]:
-    """Take the word after a command that has several; `--json` and `--socket` may stand before it."""
+def verb(command: str, arguments: list[str], about: str, verbs: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Take the word after a command that has several; `--json` and `--socket` may stand before it.
+
+    `about` and the words behind `verbs` are its help.
+    """
     early = leading(arguments)
     rest = arguments[len(early) :]
     if rest and rest[0] in verbs:
         return rest[0], [*rest[1:], *early]
+    if rest and rest[0] in ("--help", "-h"):
+        print(_help_of_group(command, about, verbs))
+        raise SystemExit(OK)
     got = f", not {rest[0][:60]!r}" if rest else ""
-    raise UsageError(f"{command}: give one of {', '.join(verbs)}{got}")
+    if not rest:
+        print(_help_of_group(command, about, verbs), end="\n\n", file=sys.stderr)
+    raise UsageError(f"{command}: give one of {', '.join(verbs)}{got}", command)
+
+
+def _help_of_group(command: str, about: str, verbs: Mapping[str, str]) -> str:
+    width = max(map(len, verbs))
+    rows = [f"  {name:<{width}}  {what}" for name, what in verbs.items()]
+    head = [f"usage: sayso {command} {'|'.join(verbs)} …", "", about, ""]
+    return "\n".join(
+        [*head, *rows, "", f"Each tells its options: sayso {command} {next(iter(verbs))} --help."]
+    )
 
 
 def leading(arguments: list[str]) -> list[str]:

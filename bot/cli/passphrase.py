@@ -24,9 +24,16 @@ _EACH_TIME = "this is the passphrase; it is asked for each time, because operato
 _SET = "the passphrase is set; it is asked for where operator.local is passphrase"
 
 
+_VERBS = {
+    "unlock": "give the passphrase, for this terminal and a time",
+    "forget": "have it asked for again, in every terminal",
+    "passphrase": "set it, or change it",
+}
+
+
 def operator_command(arguments: list[str]) -> int:
     """Give, forget or set the operator's passphrase."""
-    which, rest = verb("operator", arguments, ("unlock", "forget", "passphrase"))
+    which, rest = verb("operator", arguments, "The operator's passphrase.", _VERBS)
     return {"unlock": _unlock, "forget": _forget, "passphrase": _set}[which](rest)
 
 

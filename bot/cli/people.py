@@ -10,7 +10,8 @@ from bot.cli.terminal import ago, note, put_json, shown, table
 
 def people_command(arguments: list[str]) -> int:
     """List people, or take a person's right back."""
-    which, rest = verb("people", arguments, ("list", "remove"))
+    verbs = {"list": "list who was let in by sayso pair", "remove": "take a person's right back"}
+    which, rest = verb("people", arguments, "People who may decide in chats.", verbs)
     return _list(rest) if which == "list" else _remove(rest)
 
 

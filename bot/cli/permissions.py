@@ -19,7 +19,8 @@ def permissions_command(arguments: list[str]) -> int:
     """List what stands, or revoke one."""
     if all(word.startswith("-") for word in arguments[len(leading(arguments)) :]):
         return _list(arguments)
-    which, rest = verb("permissions", arguments, ("list", "revoke"))
+    verbs = {"list": "list what stands", "revoke": "take one back"}
+    which, rest = verb("permissions", arguments, "What answers left standing.", verbs)
     return {"list": _list, "revoke": _revoke}[which](rest)
 
 

@@ -18,7 +18,8 @@ from core.errors import ConfigError
 
 def policy_command(arguments: list[str]) -> int:
     """Test the policy: exit 0 where every case is answered as expected, 1 where one is not."""
-    _, rest = verb("policy", arguments, ("test",))
+    verbs = {"test": "judge cases written as YAML, and compare with what they expect"}
+    _, rest = verb("policy", arguments, "The policy, without a daemon.", verbs)
     options = _parser().parse_args(rest)
     if not options.files:
         raise exits.UsageError("policy: give a file of cases, or a directory", "policy test")

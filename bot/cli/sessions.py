@@ -16,6 +16,13 @@ _HEADS = ("SESSION", "ELEVATED", "SET BY", "LEFT", "LAST ASKED", "CHATS")
 _LEVELS = ("on", "ask", "full", "off")
 
 
+_VERBS = {
+    "bind": "make it the one that a chat means",
+    "end": "end it, and what was set for it",
+    "tighten": "give it stricter modes",
+}
+
+
 def sessions_command(arguments: list[str]) -> int:
     """List sessions."""
     parser = Parser("sessions", "List the sessions that asked, and what is set for each; the latest first.")
@@ -40,12 +47,8 @@ def _cells(row: dict[str, Any]) -> tuple[object, ...]:
 
 def session_command(arguments: list[str]) -> int:
     """Do what one verb says about one session."""
-    verbs = {"bind": _bind, "end": _end, "tighten": tighten}
-    if arguments[:1] in (["--help"], ["-h"]):
-        what = "One session of an agent: the chat that means it, its end, stricter modes for it."
-        Parser("session", what, "sayso session bind|end|tighten [SESSION] …").parse_args(["--help"])
-    which, rest = verb("session", arguments, tuple(verbs))
-    return verbs[which](rest)
+    which, rest = verb("session", arguments, "One session of an agent.", _VERBS)
+    return {"bind": _bind, "end": _end, "tighten": tighten}[which](rest)
 
 
 def _bind(arguments: list[str]) -> int:

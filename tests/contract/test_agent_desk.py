@@ -96,7 +96,9 @@ async def test_a_yes_does_not_run_twice_for_two_who_wait(system):
     await observer.asked.wait()
     (waiting,) = await system.console.pending()
     others = [asyncio.create_task(system.gate.wait("main", waiting["id"], Noting())) for _ in range(20)]
-    await asyncio.sleep(0.05)
+    async with asyncio.timeout(30):
+        while len(system.ledger._waiters[waiting["id"]]) < 21:  # noqa: ASYNC110 - nothing tells of that
+            await asyncio.sleep(0.005)
     await system.console.resolve(Review(waiting["id"], Answer.ALLOW_ONCE, ALICE))
     outcomes = await asyncio.gather(first, *others)
     assert {outcome.status for outcome in outcomes} == {Status.FINISHED}
@@ -314,7 +316,7 @@ async def test_who_comes_back_for_an_answer_that_is_being_used_waits_for_the_end
     run = asyncio.create_task(system.gate.run_approved(exec_call("ls", "-l"), asked.request_id, observer))
     await observer.started.wait()
     back = asyncio.create_task(system.gate.wait("main", asked.request_id, Noting()))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.05)  # time enough to be told too early: nothing tells that it still waits
     assert not back.done()
     system.runners[Placement.SANDBOX].hold.set()
     assert (await back).status is (await run).status is Status.FINISHED

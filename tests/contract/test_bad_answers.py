@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from contextlib import suppress
 
 import pytest
 
@@ -17,6 +15,7 @@ from core.model.allowlist import AlwaysOffer
 from core.model.principal import Reviewer
 from core.model.request import Answer, Review, State
 from tests.core_system import exec_call
+from tests.keeper import deadlines_pass
 
 HOUR = 3_600_000
 ALICE, BOB = Reviewer("web", "operator", "operator"), Reviewer("cli", "0", "root")
@@ -30,17 +29,6 @@ async def desk(tmp_path, clock):
         )
         approvals.store = store
         yield approvals
-
-
-async def looked_once(desk):
-    async def no(_request):
-        return False
-
-    task = asyncio.create_task(desk.keep_deadlines(no))
-    await asyncio.sleep(0.1)
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 async def test_a_decision_that_is_not_offered(desk, make_request):
@@ -66,7 +54,7 @@ async def test_a_clock_that_goes_back_an_hour_keeps_no_question_open_longer(desk
     request = await desk.ask(make_request())
     clock.wall -= HOUR
     clock.advance(119_999)
-    await looked_once(desk)
+    await deadlines_pass(desk)
     assert (await desk.store.request(request.id)).state is State.WAITING
     clock.advance(1)
     late = await desk.review(Review(request.id, Answer.ALLOW_ONCE, ALICE))
@@ -78,7 +66,7 @@ async def test_a_clock_that_goes_back_an_hour_ends_a_question_that_nobody_answer
     request = await desk.ask(make_request())
     clock.wall -= HOUR
     clock.advance(120_000)
-    await looked_once(desk)
+    await deadlines_pass(desk)
     assert (await desk.store.request(request.id)).state is State.EXPIRED
 
 
@@ -87,7 +75,7 @@ async def test_a_clock_that_goes_back_an_hour_keeps_no_yes_alive_longer(desk, ma
     await desk.review(Review(request.id, Answer.ALLOW_ONCE, ALICE))
     clock.wall -= HOUR
     clock.advance(120_000)
-    await looked_once(desk)
+    await deadlines_pass(desk)
     assert (await desk.store.request(request.id)).state is State.EXPIRED
 
 
@@ -99,7 +87,7 @@ async def test_a_clock_that_went_back_while_the_daemon_was_down_adds_at_most_one
     again = Approvals(Ledger(desk.store), desk.store, clock, desk.routes)
     await again.recover()
     clock.advance(120_000)
-    await looked_once(again)
+    await deadlines_pass(again)
     assert (await desk.store.request(request.id)).state is State.EXPIRED
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from adapters.stores.sqlite import open_store
@@ -12,13 +10,10 @@ from core.approvals.routes import Route
 from core.approvals.service import Approvals
 from core.model.principal import Reviewer
 from core.model.request import Answer, Review, State
+from tests.keeper import deadlines_pass
 
 HOUR, DAY = 3_600_000, 86_400_000
 ANN = Reviewer("web", "ann", "Ann")
-
-
-async def no(_request):
-    return False
 
 
 @pytest.fixture
@@ -38,10 +33,7 @@ def approvals(store, clock):
 
 async def state_after_a_look(desk, store, request_id):
     """Let the deadlines be looked at once, and tell the state."""
-    keeping = asyncio.create_task(desk.keep_deadlines(no))
-    await asyncio.sleep(0.05)
-    keeping.cancel()
-    await asyncio.wait([keeping])
+    await deadlines_pass(desk)
     return (await store.request(request_id)).state
 
 

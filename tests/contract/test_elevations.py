@@ -352,17 +352,19 @@ async def test_a_level_that_could_not_be_kept_does_not_hold(desks):
 
 async def test_who_hangs_up_while_a_level_is_set_leaves_it_set_told_and_kept_alike(desks):
     elevate = desks.system.store.elevate
-    began = asyncio.Event()
+    began, may_end = asyncio.Event(), asyncio.Event()
 
     async def slow(*args):
         began.set()
-        await asyncio.sleep(0.05)
+        await may_end.wait()
         return await elevate(*args)
 
     desks.system.store.elevate = slow
     setting = asyncio.create_task(desks.operator.elevate(str(MAIN), "full", 900_000, "disk full", ALICE))
     await began.wait()
     setting.cancel()
+    await asyncio.sleep(0)
+    may_end.set()
     await asyncio.gather(setting, return_exceptions=True)
     await desks.elevator.close()
     (kept,) = await desks.system.store.elevations()

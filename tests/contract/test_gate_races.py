@@ -116,7 +116,8 @@ async def test_a_lock_ends_a_run_whose_start_is_just_being_recorded(make_system,
 
     async def lock_meanwhile():
         locking.append(asyncio.create_task(lock(system)))
-        await asyncio.sleep(0.05)
+        while not any(run.why_ended for run in system.runs._all):  # noqa: ASYNC110 - nothing tells of that
+            await asyncio.sleep(0.005)
 
     once("commit", meddled, lock_meanwhile, when="after")
     outcome = await soon(system.gate.run(LISTED, None, Noting()))
@@ -301,7 +302,7 @@ async def test_an_asker_that_hangs_up_at_any_step_leaves_no_run_without_an_end(m
         await asyncio.sleep(0.001)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    await asyncio.sleep(0.1)
+    await soon(asyncio.gather(*(run.task for run in system.runs._all)))
     await system.runs.close("the test ended")
     rows = await system.console.history(HistoryQuery(10))
     assert {row["state"] for row in rows} <= {"finished"}
@@ -315,12 +316,15 @@ async def test_a_run_cancelled_twice_while_the_disk_is_full_still_gets_its_end(m
     await soon(observer.started.wait())
     (row,) = await system.console.history(HistoryQuery(1))
 
+    failed = asyncio.Event()
+
     async def full():
+        failed.set()
         raise StoreError("the disk is full")
 
     once("commit", meddled, full)
     assert (await system.console.cancel(row["id"], ALICE))["accepted"]
-    await asyncio.sleep(0.05)
+    await soon(failed.wait())
     await system.console.cancel(row["id"], ALICE)
     assert (await soon(task)).status is Status.INTERRUPTED
 
@@ -505,16 +509,21 @@ async def test_messages_are_delivered_after_the_store_failed(make_system, meddle
     system = make_system(through=meddled)
     channel = ListChannel()
 
+    failed = asyncio.Event()
+
     async def broken():
+        failed.set()
         raise StoreError("the disk reported an error")
 
     courier = Courier(channel, meddled, system.approvals, clock)
     system.ledger.on_commit.append(courier.wake)
     once(method, meddled, broken)
     serving = asyncio.create_task(courier.run())
-    await asyncio.sleep(0.05)
+    if method in ("due", "next_due"):  # which it asks before there is anything
+        await soon(failed.wait())
     await system.gate.ask(exec_call("ls"), None)
     await soon(channel.posted.wait())
+    await soon(failed.wait())
     assert not serving.done()
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)

@@ -199,10 +199,10 @@ async def test_an_act_gives_its_result_or_its_fault_to_whoever_waits():
 
 
 async def test_closing_waits_for_acts_that_nobody_waits_for_any_more():
-    acts, done = Acts("test"), []
+    acts, done, may_end = Acts("test"), [], asyncio.Event()
 
     async def work():
-        await asyncio.sleep(0.02)
+        await may_end.wait()
         done.append(True)
         raise KeyError("nobody is there to hear of it")
 
@@ -210,7 +210,11 @@ async def test_closing_waits_for_acts_that_nobody_waits_for_any_more():
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    await acts.close()
+    closing = asyncio.create_task(acts.close())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    may_end.set()
+    await closing
     assert done == [True]
 
 

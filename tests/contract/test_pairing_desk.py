@@ -56,7 +56,7 @@ class FailingStore:
     """A store in front of another, some of whose methods fail while they are named."""
 
     def __init__(self, store):
-        self._store, self.failing, self.held = store, set(), None
+        self._store, self.failing, self.held, self.reached = store, set(), None, asyncio.Event()
 
     def __getattr__(self, name):
         if name in self.failing:
@@ -67,6 +67,7 @@ class FailingStore:
         raise StoreError("the disk is full; nothing was kept")
 
     async def _held_put(self, *args):
+        self.reached.set()
         await self.held.wait()
         await self._store.put_paired(*args)
 
@@ -430,7 +431,7 @@ async def test_an_operator_who_hangs_up_meanwhile_leaves_nothing_half_done(doorw
     await doorway.send(code)
     doorway.store.held = asyncio.Event()
     confirming = asyncio.create_task(doorway.confirm(invitation))
-    await asyncio.sleep(0.01)
+    await asyncio.wait_for(doorway.store.reached.wait(), 30)
     confirming.cancel()
     with pytest.raises(asyncio.CancelledError):
         await confirming

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -24,6 +23,7 @@ from core.model.outcome import Status
 from core.model.principal import Reviewer, Sender
 from core.model.request import Answer, MessageKind, Review, State
 from core.model.session import SessionKey
+from tests.keeper import deadlines_pass
 
 PEOPLE = People.named(
     {"Ann": ("telegram:111", "web:operator", "cli:0"), "Bea": ("telegram:222",), "Cem": ("telegram:333",)}
@@ -243,11 +243,7 @@ async def test_a_question_nobody_finishes_expires_and_no_fallback_grants_it(desk
     request = await desk.approvals.ask(make_request())
     await desk.says(request, ANN)
     clock.advance(120_000)
-    task = asyncio.create_task(desk.approvals.keep_deadlines(yes))
-    await asyncio.sleep(0.1)
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await deadlines_pass(desk.approvals, yes)
     assert await desk.state(request) is State.EXPIRED
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -15,6 +14,7 @@ from core.approvals.service import Approvals
 from core.model.allowlist import AlwaysOffer
 from core.model.principal import Reviewer
 from core.model.request import Answer, Review, State
+from tests.keeper import deadlines_pass
 
 ALICE = Reviewer("web", "alice", "Alice")
 BOB = Reviewer("terminal", "1000", "bob")
@@ -28,22 +28,6 @@ async def desk(tmp_path, clock):
         )
         approvals.store = store
         yield approvals
-
-
-async def deadlines_pass(desk, fallback=None):
-    """Let the keeper of deadlines look once."""
-
-    async def no(_request):
-        return False
-
-    task = asyncio.create_task(desk.keep_deadlines(fallback or no))
-    async with asyncio.timeout(30):
-        # It waits for news once it has ended all that is over.
-        while not desk._earlier._waiters:  # noqa: ASYNC110 - nothing tells of that
-            await asyncio.sleep(0.005)
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
 
 
 async def test_the_first_answer_wins_and_the_second_is_told_what_stands(desk, make_request):

@@ -54,7 +54,6 @@ async def test_set_list_and_clear(tightening):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "session: give one of bind, end, tighten"),
         (("loosen",), "session: give one of bind, end, tighten, not 'loosen'"),
         (("tighten", MAIN), "give --security, --ask or both, or --clear"),
         (("tighten", MAIN, "--ask", "always", "--clear"), "give --security, --ask or both, or --clear"),

@@ -180,7 +180,6 @@ async def test_a_reader_that_goes_away_ends_it_quietly(site):
         (("deny", "3f2b91c0", "always", "because"), "a reason goes after --reason"),
         (("deny", "3f2b91c0", "always", "always"), "what is 'always'?"),
         (("deny", "3f2b91c0", "because"), "--reason"),
-        (("agent",), "add, list, revoke"),
         (("agent", "make"), "not 'make'"),
         (("permissions", "end"), "give one of list, revoke, not 'end'"),
         (("permissions", "revoke"), "the following arguments are required: id"),

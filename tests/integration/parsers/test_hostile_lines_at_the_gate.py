@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 
 import pytest
@@ -85,6 +87,11 @@ async def test_one_agents_hostile_lines_do_not_hold_up_another_agent(guarded):
 
 async def test_a_line_that_cannot_be_parsed_in_time_is_refused_by_name_at_the_gate(guarded):
     with ParserPool(workers=1, deadline_s=0.05) as hasty:
+        hasty.start()
+        (parser,) = hasty.pids()
+        # It never answers: one that runs may have answered by the time the waiting thread is given the
+        # processor again, and an answer that is there is taken.
+        os.kill(parser, signal.SIGSTOP)
         judge = guarded.judge
         guarded.judge = Judge(
             judge.config, judge.site, FilesystemResolver(), SystemNameResolver(), parse=hasty.parse

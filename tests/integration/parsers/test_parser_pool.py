@@ -63,6 +63,22 @@ def answers(parsing, line=NEEDS_GRAMMAR):
     raise AssertionError("no worker ever answered")
 
 
+def until_too_slow(parsing):
+    """Ask until the line is too slow, and return whose it was.
+
+    Where the machine is busy, the answer may be there once the waiting thread is given the processor again.
+    """
+    for _ in range(50):
+        before = parsing.pids()
+        try:
+            parsing.parse(SLOW)
+        except Refused as refused:
+            if refused.refusal.construct == "too-slow":
+                return before
+            raise
+    raise AssertionError("no worker was ever too slow")
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -119,8 +135,7 @@ def test_workers_start_without_anybody_waiting_for_them(pool):
 
 def test_a_line_that_takes_too_long_is_refused_and_the_worker_is_replaced(strict):
     answers(strict)
-    before = strict.pids()
-    assert construct_of(strict, SLOW) == "too-slow"
+    before = until_too_slow(strict)
     assert strict.pids() != before
     assert not Path(f"/proc/{before[0]}").exists()
     assert answers(strict) == parse(NEEDS_GRAMMAR)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import bot
 from adapters.runners import bubblewrap, host_trial, threaded
 from adapters.runners.host_trial import why_not_held
 from adapters.runners.leftovers import Since, kill_leftovers, marked
@@ -117,6 +118,41 @@ async def test_a_socket_is_open_only_where_the_operator_opens_it_and_a_person_al
     place.on_the_host = replace(place.on_the_host, sockets=(str(service),) if opened else ())
     result = await run(place, CONNECT + str(service), by_person=by_person)
     assert (result.exit_code == 0) is reached, result.stderr
+
+
+ASK = "import sys; from bot.cli import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("token", ["", "SAYSO_TOKEN=t "])
+@pytest.mark.parametrize(
+    ("by_person", "within", "told"),
+    [
+        (
+            False,
+            "",
+            "has no Unix sockets, so it cannot ask Sayso: let what started it ask",
+        ),
+        (False, "env -u SAYSO_RUN -u SAYSO_SESSION ", "no Unix socket can be made here: Permission denied"),
+        (True, "", "start it with: sayso up"),
+    ],
+)
+async def test_who_asks_within_a_run_is_told_where_it_has_no_sockets(
+    place: Place,
+    by_person: bool,  # noqa: FBT001 - as above
+    within: str,
+    told: str,
+    token: str,
+) -> None:
+    python = shutil.which("python3", path="/usr/bin:/bin")
+    if python is None:
+        pytest.skip("there is no python3 of the system, which every account can run")
+    program = place.root / "program"
+    shutil.copytree(Path(bot.__file__).parent, program / "bot")
+    settings = f"{token}PYTHONPATH={program} SAYSO_HOME={place.root}/none"
+    result = await run(place, f"{settings} {within}{python} -c '{ASK}' exec -- id", by_person=by_person)
+    assert (result.exit_code, result.stdout) == (69, "")
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 async def test_what_is_shown_is_there_though_it_lies_where_all_is_hidden(place: Place) -> None:

@@ -108,7 +108,7 @@ def test_an_empty_option_is_a_slip(capsys):
     [["--socket", "/s", "list"], ["list", "--socket", "/s"], ["--json", "--socket=/s", "list"]],
 )
 def test_it_stands_before_a_verb_or_behind(arguments):
-    which, rest = verb("agent", arguments, ("list",))
+    which, rest = verb("agent", arguments, "Agents.", {"list": "list them"})
     parser = Parser("agent list", "")
     parser.json_flag()
     options = parser.parse_args(rest)
