@@ -26,8 +26,8 @@ SERVICE_SOCKET = "/run/sayso/agent.sock"
 _DENIED = os.strerror(errno.EACCES)
 _IN_A_RUN = ("SAYSO_RUN", "SAYSO_SESSION")
 _NO_SOCKETS = (
-    "this runs within a run that a rule alone admitted, and such a run has no Unix sockets, so it cannot ask "
-    "Sayso: let what started it ask instead, or have a person allow the outer run"
+    "this runs within a run of Sayso's, and such a run has no Unix sockets, so it cannot ask Sayso: let what "
+    "started it ask instead"
 )
 
 INVALID_PARAMS = -32602
@@ -255,7 +255,7 @@ def _connected(paths: Sequence[str], role: str) -> socket.socket:
 
 
 def _unix_socket() -> socket.socket:
-    """Make a socket; raises Unreachable where none can be made, as in a run that a rule alone admitted."""
+    """Make a socket; raises Unreachable where none can be made, as in a run that is held."""
     try:
         return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     except OSError as error:

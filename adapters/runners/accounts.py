@@ -68,15 +68,15 @@ class Account:
             if owned and status.st_mode >> shift & permission == permission:
                 return True
             if owned:
-                return _has_list(path)
-        return status.st_mode & permission == permission or _has_list(path)
+                return has_list(path)
+        return status.st_mode & permission == permission or has_list(path)
 
     def may_change(self, directory: str) -> bool:
         """Tell whether this account may be able to rename what lies in a directory; a doubt counts as yes."""
         if not self.drop:
             return os.access(directory, os.W_OK)
         status = os.stat(directory)  # noqa: PTH116 - asked for each run on the host
-        return status.st_uid == self.uid or bool(status.st_mode & 0o022) or _has_list(directory)
+        return status.st_uid == self.uid or bool(status.st_mode & 0o022) or has_list(directory)
 
     def may_put(self, path: str) -> bool:
         """Tell whether this account may be able to write a file, or put another in its place; in doubt yes.
@@ -175,7 +175,7 @@ def _home_of(uid: int) -> str:
         return ""
 
 
-def _has_list(path: str) -> bool:
+def has_list(path: str) -> bool:
     """Tell whether a directory has an access list, which says more than its mode."""
     try:
         return bool(os.getxattr(path, "system.posix_acl_access"))

@@ -18,11 +18,14 @@ from adapters.runners.gate import Gate
 from adapters.runners.guardian import Guardian
 from adapters.runners.held_still import HeldStill
 from adapters.runners.leftovers import MARKER
+from adapters.runners.meeting import meeting_place, wanted_socket
 from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.private import without_private
 from adapters.runners.process import Ending, Launch, Streams, memory_file, supervise
 from adapters.runners.sources import Sources
+from adapters.runners.syscalls import sealed
+from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.workspaces import prepare
 from core.errors import RunError
 from core.model.command import Placement
@@ -175,17 +178,22 @@ class BubblewrapRunner:
             HeldStill.holding(order.bound.begins_with) as still,
         ):
             options = options_for(order, account, bwrap, sources)
-            with _ready(bwrap, options, sources) as (before, inherit, gate):
+            meeting = meeting_place(plan, account)
+            with (
+                _ready(bwrap, options, sources) as (before, inherit, gate),
+                sealed(sockets=meeting is None) as seal,
+            ):
                 launch = Launch(
-                    before=before,
+                    before=(*before, *seal.options),
                     argv=order.argv,
                     account=account,
                     cwd="/",
                     env={MARKER: order.request_id},
                     stdin=order.stdin,
                     meanwhile=still.guard,
-                    inherit=inherit,
+                    inherit=(*inherit, *seal.descriptors),
                     contained=True,
+                    scoped=scopes_abstract_sockets(),
                     gate=gate,
                 )
                 await reverified(order, self._resolver, still)
@@ -193,6 +201,8 @@ class BubblewrapRunner:
                     ending = await supervise(launch, streams, plan.limits.timeout_s)
         notes = still.told(begun=ending.begun)
         tell_failure(ending, streams, "the sandbox")
+        if meeting is not None:
+            notes += tuple(wanted_socket(ending, streams, meeting))
         return streams.result(ending, notes=notes)
 
 

@@ -9,13 +9,10 @@ whatever still carries its marker in the environment.
 from __future__ import annotations
 
 import os
-import platform
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,12 +20,12 @@ from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import Bubblewrap, find_bubblewrap, mount_options, tell_failure
 from adapters.runners.guardian import Guardian
 from adapters.runners.held_still import HeldStill
-from adapters.runners.host_namespace import devices, host_mounts
+from adapters.runners.host_namespace import devices, has_sockets, host_mounts
 from adapters.runners.late_options import LateOptions
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
-from adapters.runners.process import Launch, Streams, memory_file, supervise
-from adapters.runners.syscalls import no_unix_sockets
+from adapters.runners.process import Launch, Streams, supervise
+from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.workspaces import check, prepare
 from core.approvals.binding import reverify
@@ -40,6 +37,8 @@ from core.sandbox.plan import environment
 
 _MARK_BYTES: Final = 4096
 HELD: Final = ("state", "programs", "sockets", "terminals", "privileges")
+# Through a socket that the operator opened, a descriptor of all that is outside may come in.
+HELD_WITH_SOCKETS: Final = ("privileges",)
 # Without setpriv: ask the kernel to kill us when the daemon dies, then become the command.
 _LAUNCHER = """
 import ctypes, os, sys
@@ -49,6 +48,7 @@ os.execve(sys.argv[1], sys.argv[1:], os.environ)
 # How programs say that they got no rights which their file would give them.
 _UNPRIVILEGED: Final = ("no new privileges", "must be setuid", "effective uid is not 0", "setuid root")
 _UNWRITABLE: Final = "read-only file system"
+_REFUSED: Final = "permission denied"
 
 
 def guard() -> tuple[str, ...]:
@@ -106,7 +106,8 @@ class HostRunner:
             late.give(options)
             still.guard(process)
 
-        with LateOptions.awaited() as late, sealed(by_person=order.by_person) as seal:
+        sockets = has_sockets(order.bound.plan, by_person=order.by_person)
+        with LateOptions.awaited() as late, sealed(sockets=sockets) as seal:
             launch = Launch(
                 # The mark is made by the last of the late options: without them, bwrap ends here.
                 before=(bwrap.path, *seal.options, *late.words, "--chmod", "0755", mark_of(order.request_id)),
@@ -127,7 +128,7 @@ class HostRunner:
         notes = still.told(begun=ending.begun)
         tell_failure(ending, streams, "the mount namespace of the run")
         notes += tuple(_lacking(order, ending.exit_code, streams))
-        return streams.result(ending, held=HELD, notes=notes)
+        return streams.result(ending, held=HELD_WITH_SOCKETS if sockets else HELD, notes=notes)
 
     def _make_workspace(self, order: RunOrder, account: Account) -> None:
         workspace = order.bound.plan.workspace
@@ -198,27 +199,6 @@ def namespace_options(
     return [*options, "--size", str(_MARK_BYTES), "--tmpfs", mark_of(env.get(MARKER, ""))]
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """What keeps a run from Unix sockets: options of bwrap, and the descriptors that they name."""
-
-    options: tuple[str, ...] = ()
-    descriptors: tuple[int, ...] = ()
-
-
-@contextmanager
-def sealed(*, by_person: bool) -> Iterator[Seal]:
-    """Give the filter of system calls for a held run; raises RunError where none is known."""
-    if by_person:
-        yield Seal()
-        return
-    found = no_unix_sockets()
-    if found is None:
-        raise RunError(f"there is no filter of system calls for {platform.machine()}")
-    with memory_file(found) as descriptor:
-        yield Seal(("--seccomp", str(descriptor)), (descriptor,))
-
-
 def _lacking(order: RunOrder, exit_code: int, streams: Streams) -> Iterator[str]:
     said = streams.stderr.text()[0].lower()
     if exit_code != os.EX_OK and any(words in said for words in _UNPRIVILEGED):
@@ -231,4 +211,9 @@ def _lacking(order: RunOrder, exit_code: int, streams: Streams) -> Iterator[str]
             "it seems to have written where what a rule alone admits cannot, to the home outside of its "
             "directories of work or beside Sayso's own files: sayso exec --ask always asks a person, who can "
             "allow it"
+        )
+    if exit_code != os.EX_OK and _REFUSED in said and "socket" in said:
+        yield (
+            "it seems to have wanted a Unix socket, and a held run has none: tools.exec.hostSockets opens "
+            "some to what a person allows"
         )

@@ -37,6 +37,7 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: st
     What a person allowed may reach the sockets that the operator opens, and write all of the home.
     """
     wanted: dict[str, Effect] = {}
+    sockets = has_sockets(plan, by_person=by_person)
     reachable = [path for path in plan.masked if account.barrier(path) is None]
     kept = [path for path in plan.read_only if account.barrier(path) is None]
     shown = [mount.path for mount in _opened(plan.readable)]
@@ -44,7 +45,7 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: st
     for mount in (
         *hidden,
         *_shut(account),
-        *(_sockets(account) if by_person else ()),  # the filter leaves others none to reach
+        *(_sockets(account) if sockets else ()),  # the filter leaves others none to reach
         *_unwritable(kept),
     ):
         wanted.setdefault(mount.path, mount.effect)
@@ -58,7 +59,12 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: st
         if nearest(wanted, mount.path) is not Effect.SHOW:  # a pin is writable; there nothing can be renamed
             wanted.setdefault(mount.path, mount.effect)
     visible = (Mount(Effect.SHOW, path) for path in shown)
-    return (*_ordered(wanted), *visible, *_opened(plan.sockets if by_person else ()))
+    return (*_ordered(wanted), *visible, *_opened(plan.sockets if sockets else ()))
+
+
+def has_sockets(plan: SandboxPlan, *, by_person: bool) -> bool:
+    """Tell whether a held run has Unix sockets: where a person allowed it, and the operator opens some."""
+    return by_person and bool(plan.sockets)
 
 
 def keeps_unwritten(plan: SandboxPlan, account: Account, path: str, cwd: str, *, by_person: bool) -> bool:

@@ -10,8 +10,9 @@ from typing import Final
 
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import encoded, find_bubblewrap
-from adapters.runners.host import namespace_options, sealed
+from adapters.runners.host import namespace_options
 from adapters.runners.process import memory_file
+from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
 from core.errors import RunError
 from core.model.plan import SandboxPlan
@@ -83,7 +84,7 @@ def _look_around(plan: SandboxPlan, account: Account) -> str:
     bwrap = find_bubblewrap()
     outside = str(Path("/proc/self/ns/user").readlink())
     options = namespace_options(plan, account, bwrap, env=_ENV, cwd="/")
-    with memory_file(encoded(options)) as descriptor, sealed(by_person=False) as seal:
+    with memory_file(encoded(options)) as descriptor, sealed(sockets=False) as seal:
         done = subprocess.run(
             [
                 bwrap.path,

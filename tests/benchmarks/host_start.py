@@ -13,7 +13,8 @@ from pathlib import Path
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import find_bubblewrap
-from adapters.runners.host import HostRunner, namespace_options, sealed
+from adapters.runners.host import HostRunner, namespace_options
+from adapters.runners.syscalls import sealed
 from core.approvals.binding import bind
 from core.config import ExecSettings
 from core.model.command import Placement
@@ -64,7 +65,7 @@ async def _alternate(
     bare: list[float] = []
     through: list[float] = []
     for _ in range(ROUNDS):
-        with sealed(by_person=order.by_person) as seal:
+        with sealed(sockets=False) as seal:
             command = [bwrap.path, *seal.options, *options, "--", TRUE]
             bare.append(_bare(command, account, seal.descriptors))
         began = time.perf_counter()

@@ -99,6 +99,8 @@ READ = [
     Way("io in the kernel by sendfile", 'exec 7<"$S/token" && cat <&7'),
 ]
 PROCESSES = [
+    Way("a pair of datagram sockets", _perl("socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0) or die"), GAIN),
+    Way("a pair of raw sockets", _perl("socketpair(my $a, my $b, AF_UNIX, 2048 | 3, 0) or die"), GAIN),
     *(
         Way(f"{part} of a process outside", f'cat "/proc/$N/{part}"')
         for part in ("cwd/token", "fd/3", "environ")
@@ -298,6 +300,11 @@ HOMELY = [
 ]
 # What must be possible all the same.
 WORK = [
+    Way(
+        "a pair of streams",
+        "perl -MSocket -e 'socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, 0) or die'",
+        GAIN,
+    ),
     Way("write a project", 'mkdir -p "$H/projects/x/.git" && echo x >"$H/projects/x/.git/HEAD"', GAIN),
     Way("read dot files", 'grep -q was "$H/.bashrc" && grep -q was "$H/.vimrc"', GAIN),
     Way("a cache of go", 'echo x >"$H/go/pkg/x" && echo x >"$H/go/go.env"', GAIN),

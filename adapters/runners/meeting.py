@@ -1,0 +1,90 @@
+"""Where a process of somebody else and a sandboxed run could both get to, and so meet at a Unix socket.
+
+What comes through one undoes every mount: a descriptor of `/` from outside shows all that is outside.
+"""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from adapters.runners.accounts import Account, has_list
+from adapters.runners.process import Ending, Streams
+from adapters.runners.threaded import scopes_abstract_sockets
+from core.model.plan import SandboxPlan
+from core.sandbox.plan import visible
+
+_VENDORS: Final = (
+    "/opt",
+    "/usr/local",
+)  # of the system's directories, those in which others than root put things
+_ACCOUNTS: Final = ("/etc/passwd", "/etc/group")
+_ABSTRACT: Final = "the host's network, where this kernel closes no abstract sockets (Linux 6.12 does)"
+
+
+def meeting_place(plan: SandboxPlan, account: Account) -> str | None:
+    """Name a place that the run shares with others than root and its own account, or None."""
+    if plan.network and not scopes_abstract_sockets():
+        return _ABSTRACT
+    shared = (path for path in (*plan.writable, *plan.readable) if others_get_to(path, account))
+    return next(shared, None) or next(_of_others(plan, account), None)
+
+
+def others_get_to(path: str, account: Account) -> bool:
+    """Tell whether another account than this one and root may be able to enter a directory; in doubt yes."""
+    way = [path, *map(str, Path(path).parents)]
+    return all(_lets_others_in(directory, account) for directory in way)
+
+
+def wanted_socket(ending: Ending, streams: Streams, place: str) -> Iterator[str]:
+    """Say why a Unix socket was refused, where the run seems to have ended over one."""
+    said = streams.stderr.text()[0].lower()
+    if ending.exit_code != os.EX_OK and "permission denied" in said and "socket" in said:
+        yield (
+            f"it seems to have wanted a Unix socket, and a sandboxed run has none where others can get to "
+            f"what it shares with the host: {place} (chmod o-rwx closes a directory to others)"
+        )
+
+
+def _of_others(plan: SandboxPlan, account: Account) -> Iterator[str]:
+    for place in _VENDORS:
+        if not visible(plan, place):
+            continue
+        try:
+            with os.scandir(place) as entries:
+                owners = ((entry.path, entry.stat(follow_symlinks=False).st_uid) for entry in entries)
+                yield from (path for path, owner in owners if owner not in {0, account.uid})
+        except OSError:
+            continue
+
+
+def _lets_others_in(directory: str, account: Account) -> bool:
+    try:
+        found = os.stat(directory)  # noqa: PTH116 - for every run
+    except OSError:
+        return True
+    if found.st_uid not in {0, account.uid} or found.st_mode & stat.S_IXOTH or has_list(directory):
+        return True
+    return bool(found.st_mode & stat.S_IXGRP) and not _is_alone_in(found.st_gid, account.uid)
+
+
+def _is_alone_in(gid: int, uid: int) -> bool:
+    changed = tuple(os.stat(path).st_mtime_ns for path in _ACCOUNTS)  # noqa: PTH116 - as above
+    return _members(gid, changed) <= {uid, 0}
+
+
+@lru_cache(maxsize=64)
+def _members(gid: int, _changed: tuple[int, ...]) -> frozenset[int]:
+    """List who is in a group, as far as this machine lists its accounts; nobody is who cannot be found."""
+    try:
+        named = grp.getgrgid(gid).gr_mem
+    except KeyError:
+        return frozenset()
+    entries = pwd.getpwall()
+    return frozenset(entry.pw_uid for entry in entries if entry.pw_gid == gid or entry.pw_name in named)
