@@ -157,7 +157,7 @@ def _token(variable: str, path: str, mend: str, sockets: Sequence[str], role: st
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
         _unix_socket().close()  # where none can be made, neither a token nor a daemon is what is missing
-        if sockets and not any(map(os.path.exists, sockets)):
+        if sockets and not any(os.path.exists(one) and not _no_socket(one) for one in sockets):  # noqa: PTH110 - as above
             raise _unreachable([(one, "there is no socket") for one in sockets], role) from None
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise NoToken(f"no token: {variable} is not set, and {path}: {why}; {mend}") from None
