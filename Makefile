@@ -15,6 +15,7 @@ help:  ## what there is
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit("Sayso needs Python 3.11 or newer; set PYTHON=") if sys.version_info < (3, 11) else 0'
+	@mkdir -p $(VENV) 2>/dev/null && test -w $(VENV) || { echo "cannot write to $(VENV): give another place, make VENV=DIR …" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
@@ -27,7 +28,7 @@ system-run:
 system-test: system-run
 	@scripts/system-packages chromium=chromium rg=ripgrep git=git file=file xz=xz-utils bzip2=bzip2 zstd=zstd
 
-run: $(STAMP) system-run  ## set up and start Sayso on config.example.yaml (PORT=, SAYSO_HOME= are honoured)
+run: $(STAMP) system-run  ## set up and start Sayso on config.example.yaml (PORT=, SAYSO_HOME=, VENV= are honoured)
 	@$(BIN)/sayso up --config $(CONFIG) $(if $(PORT),--port $(PORT))
 
 test: $(STAMP) system-test  ## set up and run the whole suite

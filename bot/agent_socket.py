@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.ingress.unix_socket import PATH_LIMIT, UnixSocketIngress
+from adapters.runners.accounts import is_own
 from bot.client import SERVICE_SOCKET
 from core.config import SocketSettings
 from core.errors import StartError
@@ -20,6 +21,10 @@ log = logging.getLogger(__name__)
 
 _NAME = Path(SERVICE_SOCKET).name
 _FOLDER = Path(SERVICE_SOCKET).parent.name
+_ELSEWHERE = (
+    "choose a directory that is Sayso's alone, "
+    f"e.g. daemon.socket.path: {SERVICE_SOCKET} or one below the home"
+)
 _NAME_ONE = f"name one, in a directory of the daemon's user: daemon.socket.path: {SERVICE_SOCKET}"
 
 
@@ -104,7 +109,7 @@ def prepare(place: Place, home: Path) -> None:
         _look_at_way(place)
     except OSError as error:
         raise StartError(
-            f"{place.directory} cannot hold a socket: {error.strerror}; {_making(place)}"
+            f"{place.directory} cannot hold a socket: {error.strerror}; {_mend(place)}"
         ) from None
 
 
@@ -116,7 +121,7 @@ def look_at_directory(place: Place, home: Path) -> None:
         _look_at_way(place)
     except OSError as error:
         raise StartError(
-            f"{place.directory} cannot hold a socket: {error.strerror}; {_making(place)}"
+            f"{place.directory} cannot hold a socket: {error.strerror}; {_mend(place)}"
         ) from None
 
 
@@ -126,14 +131,16 @@ def _look_at_owner(place: Place) -> None:
     if not stat.S_ISDIR(found.st_mode):
         raise StartError(f"{directory} is no directory; choose another place")
     if found.st_uid != os.geteuid():
+        whose = "is a directory of the system" if found.st_uid == 0 else f"belongs to uid {found.st_uid}"
         raise StartError(
-            f"{directory} belongs to uid {found.st_uid}, and only the daemon's user (uid {os.geteuid()}) may "
-            f"put a socket there; {_making(place)}"
+            f"{directory} {whose}, and only the daemon's user (uid {os.geteuid()}) may be able to put a "
+            f"socket there; {_ELSEWHERE}"
         )
     if found.st_mode & 0o022:
+        mend = f"close it: chmod go-w {directory}" if is_own(directory) else _ELSEWHERE
         raise StartError(
             f"others can change {directory} (mode {_mode(directory):04o}) and put a socket of their own "
-            f"there; close it: chmod go-w {directory}"
+            f"there; {mend}"
         )
 
 
@@ -141,9 +148,10 @@ def _look_at_way(place: Place) -> None:
     group = place.group
     barrier = _barrier(place.directory, group) if group else None
     if group and barrier:
+        through = f"let it through (chgrp {group.name} {barrier} && chmod g+x {barrier}), or "
         raise StartError(
-            f"group {group.name} cannot pass {barrier} (mode {_mode(barrier):04o}); let it through "
-            f"(chgrp {group.name} {barrier} && chmod g+x {barrier}), or choose another place"
+            f"group {group.name} cannot pass {barrier} (mode {_mode(barrier):04o}); "
+            f"{through if is_own(barrier) else ''}{_ELSEWHERE}"
         )
 
 
@@ -158,10 +166,8 @@ def _look_at_path(place: Place, home: Path) -> None:
             f"apart from it, such as {Path(SERVICE_SOCKET).parent}"
         )
     if changeable := _exchangeable(place.directory):
-        raise StartError(
-            f"others can change {changeable} and so exchange {path}; close it (chmod go-w {changeable}, "
-            "owned by the daemon's user or root), or choose another place"
-        )
+        close = f"close it (chmod go-w {changeable}), or " if is_own(changeable) else ""
+        raise StartError(f"others can change {changeable} and so exchange {path}; {close}{_ELSEWHERE}")
 
 
 def _exchangeable(directory: Path) -> Path | None:
@@ -235,7 +241,10 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def _making(place: Place) -> str:
+def _mend(place: Place) -> str:
+    """Say how the directory is made; one that is there already is left as it is."""
+    if os.path.lexists(place.directory):
+        return _ELSEWHERE
     group = f" -g {place.group.name}" if place.group else ""
     return f"make it: install -d -o {_own_name()}{group} -m 0750 {place.directory}"
 

@@ -23,6 +23,7 @@ LINE_LIMIT = 1024 * 1024
 ANSWER_TIMEOUT_S = 15.0
 
 SERVICE_SOCKET = "/run/sayso/agent.sock"
+_PATH_LIMIT = 107
 _DENIED = os.strerror(errno.EACCES)
 _IN_A_RUN = ("SAYSO_RUN", "SAYSO_SESSION")
 _NO_SOCKETS = (
@@ -156,7 +157,7 @@ def _token(variable: str, path: str, mend: str, sockets: Sequence[str], role: st
             return file.read().strip()
     except (OSError, UnicodeDecodeError) as error:
         _unix_socket().close()  # where none can be made, neither a token nor a daemon is what is missing
-        if sockets and not any(map(os.path.exists, sockets)):
+        if sockets and not any(os.path.exists(one) and not _no_socket(one) for one in sockets):  # noqa: PTH110 - as above
             raise _unreachable([(one, "there is no socket") for one in sockets], role) from None
         why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise NoToken(f"no token: {variable} is not set, and {path}: {why}; {mend}") from None
@@ -301,16 +302,57 @@ def _steps(directory: str) -> list[str]:
 
 
 def _unreachable(tried: Sequence[tuple[str, str]], role: str) -> Unreachable:
-    """Tell where nobody answered: the first place, and each other one at which there is something."""
-    there = [one for one in tried[1:] if os.path.exists(one[0]) or one[1] == _DENIED]  # noqa: PTH110 - as above
-    looked = ", ".join(f"{path} ({why})" for path, why in (*tried[:1], *there))
+    """Tell where nobody answered, and what is to be done about it."""
+    looked = ", ".join(f"{path} ({_no_socket(path) or why})" for path, why in tried)
+    return Unreachable(f"no daemon answers on {looked}; {_mend(tried, role)}")
+
+
+def _mend(tried: Sequence[tuple[str, str]], role: str) -> str:
+    denied = [path for path, why in tried if why == _DENIED]
+    named = tried[0][0] in (_named.path, os.environ.get("SAYSO_SOCKET"))
+    if named and _no_socket(tried[0][0]):
+        return "name the socket of a daemon (--socket or SAYSO_SOCKET)"
+    if denied and os.path.basename(denied[0]) == os.path.basename(home_socket()):  # noqa: PTH119 - as above
+        what = f"this is the operator's socket, for {_owner_of(denied[0])} alone"
+        to_agents = "agents use daemon.socket.path (SAYSO_SOCKET=PATH)"
+        return f"{what}; {to_agents if role == 'agent' else 'decide as that user'}"
     mend = "start it with: sayso up"
-    if any(why == _DENIED for _, why in tried):
+    if denied:
         mend += ", or get this user into the socket's group (daemon.socket.group)"
+    if role == "agent" and not named:
+        mend += ", or say where its socket is: SAYSO_SOCKET=PATH"
     left_out = [path for path in agent_sockets() if os.path.exists(path)]  # noqa: PTH110 - as above
     if left_out and role == "operator" and tried[0][0] == home_socket():
         mend += f"; {left_out[0]} takes agents alone: decide as the daemon's user, with its SAYSO_HOME"
-    return Unreachable(f"no daemon answers on {looked}; {mend}")
+    return mend
+
+
+def _no_socket(path: str) -> str:
+    """Say what lies where a socket is looked for and cannot be one; or nothing."""
+    length = len(os.fsencode(path))
+    if length > _PATH_LIMIT:
+        return f"{length} bytes; the path of a socket has at most {_PATH_LIMIT}"
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - as above
+    except (OSError, ValueError):
+        return ""
+    if stat.S_ISSOCK(mode):
+        return ""
+    return "a directory, no socket" if stat.S_ISDIR(mode) else "a file, no socket"
+
+
+def _owner_of(path: str) -> str:
+    """Name whose socket this is, or the directory that hides it."""
+    import pwd  # noqa: PLC0415 - for the one message alone
+
+    while path != "/":
+        try:
+            return pwd.getpwuid(os.stat(path).st_uid).pw_name  # noqa: PTH116 - as above
+        except KeyError:
+            return f"uid {os.stat(path).st_uid}"  # noqa: PTH116 - as above
+        except OSError:
+            path = os.path.dirname(path)  # noqa: PTH120 - as above
+    return "its user"
 
 
 def _line(call_id: int, method: str, params: Mapping[str, Any]) -> bytes:

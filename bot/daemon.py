@@ -48,11 +48,20 @@ def up(options: UpOptions) -> int:
             )
         _take_files()
         with held(home) as hold:
-            asyncio.run(_serve(loaded, read, hold, Path(options.socket) if options.socket else home.socket))
+            socket = Path(options.socket) if options.socket else home.socket
+            _run(_serve(loaded, read, hold, socket), hold)
     except (ConfigError, StartError, StoreError) as error:
         print(f"sayso: cannot start: {error}", file=sys.stderr)  # noqa: T201 - the last words of a daemon
         return EXIT_CONFIG
     return 0
+
+
+def _run(serving: Coroutine[Any, Any, None], hold: Hold) -> None:
+    try:
+        asyncio.run(serving)
+    except (ConfigError, StartError, StoreError):
+        hold.undo()
+        raise
 
 
 def state_directory() -> Path:

@@ -7,17 +7,19 @@ import logging
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from adapters.runners.accounts import exchangeable_parent
+from adapters.runners.accounts import exchangeable_parent, is_own
 from core.credentials import new_token
 from core.errors import StartError
 
 log = logging.getLogger(__name__)
 
+_BELOW: Final = ("agents", "output")
+_MADE: Final = (*_BELOW, "agents/*.token", "daemon.lock", "operator.token", "sayso.db*")
 _UP: Final = " up"  # behind the pid of a daemon that was not asked to end
 
 
@@ -27,9 +29,10 @@ class AnotherDaemon(StartError):  # noqa: N818 - reads as what it is
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """`$SAYSO_HOME` and what lies in it."""
+    """`$SAYSO_HOME` and what lies in it; `made` are directories that were not there before."""
 
     path: Path
+    made: tuple[Path, ...] = ()
 
     @property
     def database(self) -> Path:
@@ -64,31 +67,55 @@ class Home:
 def prepare(path: Path) -> Home:
     """Make the state directory, private to its user; raises StartError where it is not."""
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for below in ("agents", "output"):
-            (path / below).mkdir(mode=0o700, exist_ok=True)
-        found = path.stat()
+        _look_at(path)
+        made = _make(path)
+        _look_at(path)
     except OSError as error:
         raise StartError(
             f"SAYSO_HOME {path} cannot be used: {error.strerror}; choose another directory"
         ) from None
-    if found.st_uid != os.geteuid():
-        raise StartError(f"SAYSO_HOME {path} belongs to uid {found.st_uid}, not to the user who starts Sayso")
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        raise StartError(f"SAYSO_HOME {path} is open to other users; close it: chmod 700 {path}")
+    return Home(path, made)
+
+
+def _look_at(path: Path) -> None:
+    """Check a state directory, or the way to one that is not there yet."""
+    if path.exists():
+        found = path.stat()
+        if not stat.S_ISDIR(found.st_mode):
+            raise StartError(f"SAYSO_HOME {path} is no directory; choose another place")
+        if found.st_uid != os.geteuid():
+            raise StartError(
+                f"SAYSO_HOME {path} belongs to uid {found.st_uid}, not to the user who starts Sayso"
+            )
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            mend = f"close it: chmod 700 {path}" if _is_ours(path) else "choose one that is Sayso's alone"
+            raise StartError(f"SAYSO_HOME {path} is open to other users; {mend}")
     if changeable := exchangeable_parent(str(path.resolve())):
+        close = f"close it (chmod go-w {changeable}), or " if is_own(changeable) else ""
         raise StartError(
-            f"SAYSO_HOME {path}: other users can change {changeable} and so exchange it; "
-            f"close it (chmod go-w {changeable}, owned by you or root), or choose another place"
+            f"SAYSO_HOME {path}: other users can change {changeable} and so exchange it; {close}choose a "
+            "place on the way to which all belongs to you or root and nobody else can write"
         )
-    return Home(path)
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether a directory is Sayso's, or can become so: then its mode can be changed."""
+    return is_own(path) or (path / "daemon.lock").exists()
+
+
+def _make(path: Path) -> tuple[Path, ...]:
+    """Make a directory and what lacks above it; returns what was made, the innermost first."""
+    made = tuple(each for each in (path, *path.parents) if not each.exists())
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return made
 
 
 class Hold:
     """The state directory in the hands of this process; its note there tells the next one how it ended."""
 
-    def __init__(self, home: Home, descriptor: int, before: str) -> None:
+    def __init__(self, home: Home, descriptor: int, before: str, *, found: frozenset[Path]) -> None:
         self.home = home
+        self._found = found
         self.cut_off = before.endswith(_UP)
         self._descriptor = descriptor
         self._note_first(up=self.cut_off)  # that an earlier one was cut off stays noted until it is told
@@ -107,6 +134,17 @@ class Hold:
         except OSError as error:
             log.warning("%s/daemon.lock cannot be written: %s", self.home.path, error.strerror)
 
+    def undo(self) -> None:
+        """Remove what was made since it is held: a first start that is refused leaves nothing behind."""
+        if self.home.database in self._found:  # it holds what belongs to the other files, by now
+            return
+        for path in sorted(_files(self.home.path) - self._found, reverse=True):  # what lies in one, first
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        for path in self.home.made:
+            with suppress(OSError):
+                path.rmdir()
+
     def _note_first(self, *, up: bool) -> None:
         try:
             self._note(up=up)
@@ -122,18 +160,40 @@ class Hold:
 @contextmanager
 def held(home: Home) -> Iterator[Hold]:
     """Hold the state directory for this process alone; raises StartError where another daemon has it."""
+    found = _files(home.path)
     descriptor = os.open(home.path / "daemon.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            pid = _noted(descriptor).removesuffix(_UP) or "unknown"
-            raise AnotherDaemon(
-                f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME elsewhere"
-            ) from None
-        yield Hold(home, descriptor, _noted(descriptor))
+        _lock(descriptor, home)
+        _make_below(home)
+        yield Hold(home, descriptor, _noted(descriptor), found=found)
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, home: Home) -> None:
+    """Lock it; a file that a refused start removed meanwhile holds nothing."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        pid = _noted(descriptor).removesuffix(_UP) or "unknown"
+        raise AnotherDaemon(
+            f"another Sayso (pid {pid}) runs on {home.path}; stop it, or set SAYSO_HOME elsewhere"
+        ) from None
+    if os.fstat(descriptor).st_nlink == 0:
+        raise AnotherDaemon(f"another Sayso was just refused on {home.path}; start again")
+
+
+def _make_below(home: Home) -> None:
+    try:
+        for below in _BELOW:
+            (home.path / below).mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise StartError(f"SAYSO_HOME {home.path} cannot be used: {error.strerror}") from None
+
+
+def _files(home: Path) -> frozenset[Path]:
+    """List what a start makes in the state directory, as far as it is there."""
+    return frozenset(path for made in _MADE for path in home.glob(made))
 
 
 def _noted(descriptor: int) -> str:

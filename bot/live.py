@@ -106,9 +106,7 @@ class Live:
             if made:
                 self._in_force = made[0]
                 await self._record.revise()
-        for line in (*told.problems, *told.warnings, *([told.host] if told.host else [])):
-            log.warning("reload: %s", line)
-        log.info("the configuration was read again: %s", "nothing changed" if told.problems else "in force")
+        _log(told)
         return told
 
     def _files(self) -> tuple[str, ...]:
@@ -127,6 +125,16 @@ class Live:
             "atRestart": [each.key for each in told.at_restart],
         }
         return AuditEvent(self._clock.now(), "config.reloaded", actor, None, keys)
+
+
+def _log(told: Reloaded) -> None:
+    for line in told.problems:
+        log.warning("reload refused, what was in force stays: %s", line)
+    for line in (*told.warnings, *([told.host] if told.host else [])):
+        log.warning("reload: %s", line)
+    if not told.problems:
+        differs = told.at_once or told.at_restart
+        log.info("the configuration was read again: %s", "in force" if differs else "it is the same")
 
 
 def _of_host(unheld: str | None) -> str:

@@ -327,8 +327,8 @@ class Gate:
             start = unasked(start, case.placed)
         argv = run_argv(case.facts) if case.facts else ()
         stdin = request.call.command.stdin if request.call.command else None
-        allowed = by_person or request.permission is not None
-        order = RunOrder(request.id, argv, case.bound, request.binding, stdin, by_person=allowed)
+        allowed, agent = by_person or request.permission is not None, request.call.agent
+        order = RunOrder(request.id, argv, case.bound, request.binding, stdin, by_person=allowed, agent=agent)
         runner = self._runners[case.placed.placement]
         if not await self._runs.start(start, order, runner, observer):
             return await self._not_started(start, case, observer)

@@ -136,9 +136,7 @@ def running_account(user: str | None) -> Account:
     try:
         entry = pwd.getpwnam(user)
     except KeyError:
-        raise RunError(
-            f"sandboxing.user: there is no account {user!r} on this machine; create it or name another"
-        ) from None
+        raise RunError(f"sandboxing.user: {_no_account(user)}") from None
     if entry.pw_uid == 0:
         raise RunError(
             f"sandboxing.user: {user!r} is root; a sandbox started by root can be left, name another account"
@@ -159,13 +157,35 @@ def host_account(user: str | None) -> Account:
     try:
         entry = pwd.getpwnam(user)
     except KeyError:
-        raise RunError(
-            f"tools.exec.hostUser: there is no account {user!r} on this machine; create it or name another"
-        ) from None
+        raise RunError(f"tools.exec.hostUser: {_no_account(user)}") from None
     if entry.pw_uid == 0:
         raise RunError("tools.exec.hostUser: root is whom nothing holds; name an account without rights")
     groups = tuple(group for group in os.getgrouplist(user, entry.pw_gid) if group != entry.pw_gid)
     return Account(user, entry.pw_uid, entry.pw_gid, drop=True, groups=groups, home=entry.pw_dir)
+
+
+def _no_account(name: str) -> str:
+    if uid_for_name(name):
+        return uid_for_name(name)
+    return f"there is no account {name!r} on this machine; create it or name another"
+
+
+def uid_for_name(text: str) -> str:
+    """Say what is wrong with a uid where an account's name belongs; nothing for what is none."""
+    if not (text.isascii() and text.isdecimal()) or _is_name(text):
+        return ""
+    try:
+        return f"must be an account's name, not a uid; uid {text} is {pwd.getpwuid(int(text)).pw_name}"
+    except (KeyError, OverflowError):
+        return f"must be an account's name, not a uid; uid {text} has no account on this machine"
+
+
+def _is_name(text: str) -> bool:
+    try:
+        pwd.getpwnam(text)
+    except KeyError:
+        return False
+    return True
 
 
 def _home_of(uid: int) -> str:
@@ -190,6 +210,22 @@ def own_home() -> str:
     except KeyError:
         home = os.environ.get("HOME", "")
         return home if home.startswith("/") else "/nonexistent"
+
+
+def is_own(directory: str | Path) -> bool:
+    """Tell whether a person can be told to change the mode of a directory: it serves this account alone.
+
+    To root everything belongs, so there only what lies in its home or holds nothing yet counts.
+    """
+    try:
+        found = Path(directory).stat()
+        if found.st_uid != os.geteuid() or found.st_mode & stat.S_ISVTX:
+            return False
+        return (
+            os.geteuid() != 0 or Path(own_home()) in Path(directory).parents or not os.listdir(directory)  # noqa: PTH208 - one look
+        )
+    except OSError:
+        return False
 
 
 def homes() -> tuple[str, ...]:

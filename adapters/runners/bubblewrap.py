@@ -171,7 +171,8 @@ class BubblewrapRunner:
         plan = order.bound.plan
         bwrap = find_bubblewrap()
         account = running_account(plan.user)
-        prepare(plan.workspace, account, self._workspace_root, write=bool(plan.writable))
+        root, key = self._workspace_root, order.workspace_key
+        prepare(plan.workspace, account, root, key=key, write=bool(plan.writable))
         with (
             Sources.opened() as sources,
             Streams.opened(order, self._output_dir, sink) as streams,

@@ -133,11 +133,11 @@ class HostRunner:
     def _make_workspace(self, order: RunOrder, account: Account) -> None:
         workspace = order.bound.plan.workspace
         if not os.path.exists(workspace):  # noqa: PTH110 - for every run; it may be the sandbox account's
-            prepare(workspace, account, self._workspace_root)
+            prepare(workspace, account, self._workspace_root, key=order.workspace_key)
 
 
 def _check_places(order: RunOrder, account: Account) -> None:
-    check(order.bound.plan.workspace, account)
+    check(order.bound.plan.workspace, account, key=order.workspace_key)
     if not Path(order.bound.cwd).is_dir():
         raise RunError(f"cwd {order.bound.cwd} is not a directory")
     program = order.argv[0]

@@ -9,6 +9,8 @@ from pathlib import Path
 from adapters.runners.accounts import Account, exchangeable_parent
 from core.errors import RunError
 
+_KEY = "agents.<id>.workspace"
+
 
 def ensure(path: str, account: Account) -> None:
     """Make a workspace of Sayso's own, 0700 and the account's; one that is there must already be so."""
@@ -18,30 +20,38 @@ def ensure(path: str, account: Account) -> None:
         raise RunError(f"workspace {path} cannot be made: {error.strerror}") from error
 
 
-def check(path: str, account: Account, *, write: bool = True) -> None:
-    """Check that an account can use a directory the operator named; nothing about it is changed."""
+def check(path: str, account: Account, *, key: str = _KEY, write: bool = True) -> None:
+    """Check that an account can use a directory the operator named by `key`; nothing about it is changed."""
     if not Path(path).is_dir():
-        raise RunError(f"workspace {path} is not a directory; create it or change agents.<id>.workspace")
+        raise RunError(f"workspace {path} {_missing(path, account)}, or change {key}")
     barrier = account.barrier(path)
     if barrier:
         raise RunError(
             f"workspace {path}: the account {account.name} cannot pass {barrier}; give it search permission "
-            f"there (chmod o+x {barrier}) or choose another workspace"
+            f"there if it is yours to give, or name another directory: {key}"
         )
     need = os.R_OK | os.X_OK | (os.W_OK if write else 0)
     if not account.may(path, need):
         raise RunError(
             f"workspace {path}: the account {account.name} cannot {'write to' if write else 'read'} it; "
-            f"give it permission, for example: chown {account.name} {path}"
+            f"name a directory that is this account's own, or leave {key} out and Sayso makes one"
         )
 
 
-def prepare(path: str, account: Account, root: str, *, write: bool = True) -> None:
+def _missing(path: str, account: Account) -> str:
+    if Path(path).is_symlink():
+        return f"is a link to {Path(path).readlink()}, where there is no directory; mend the link"
+    if os.path.lexists(path):
+        return "is no directory; move it away"
+    return f"is not there; make it as {account.name}: mkdir {path}"
+
+
+def prepare(path: str, account: Account, root: str, *, key: str = _KEY, write: bool = True) -> None:
     """Make or check a workspace: below `root` it is Sayso's own, anywhere else the operator's."""
     if Path(root) in Path(path).parents:
         ensure(path, account)
     else:
-        check(path, account, write=write)
+        check(path, account, key=key, write=write)
 
 
 def _make(path: Path, account: Account) -> None:

@@ -15,7 +15,9 @@ from bot.client import home
 from bot.config import LoadedConfig, Overrides, load
 from bot.config.tree import Parts, find, path_text
 from bot.site import survey
+from core.config import AllowlistRule, ExecSecurity
 from core.errors import ConfigError
+from core.model.command import Placement
 
 
 def loaded(paths: Sequence[Path]) -> LoadedConfig:
@@ -63,13 +65,37 @@ def _refuse_unusable(found: LoadedConfig) -> None:
 
 
 def _check(found: LoadedConfig, *, as_json: bool) -> int:
+    warnings = (*found.warnings, *_idle_allowlists(found))
     if as_json:
-        put_json({"ok": True, "warnings": list(found.warnings)})
+        put_json({"ok": True, "warnings": list(warnings)})
         return exits.OK
-    for warning in found.warnings:
+    for warning in warnings:
         note(f"warning: {warning}", "yellow")
     print("the configuration is valid")
     return exits.OK
+
+
+def _idle_allowlists(found: LoadedConfig) -> Iterator[str]:
+    """Name the lists of which no entry counts, because everything is denied where it would."""
+    general = found.config.exec
+    agents = {f"agents.{name}.exec": agent.exec for name, agent in found.config.agents.by_id.items()}
+    of_agents = [agent.security or general.security for agent in agents.values()]
+    read_under = {
+        "tools.exec": [general.security, *of_agents],
+        **{key: [mode] for key, mode in zip(agents, of_agents, strict=True)},
+    }
+    lists = {"tools.exec": general.allowlist, **{key: agent.allowlist for key, agent in agents.items()}}
+    for key, entries in lists.items():
+        if entries and all(_denied(entry, mode) for entry in entries for mode in read_under[key]):
+            yield (
+                f"{key}.allowlist: none of its entries counts, because security is deny there (in a sandbox "
+                f"also where none is set); set {key}.security: allowlist, or take the entries out"
+            )
+
+
+def _denied(entry: AllowlistRule, security: ExecSecurity | None) -> bool:
+    by_place = ExecSecurity.DENY if entry.placement is Placement.SANDBOX else ExecSecurity.ALLOWLIST
+    return (security or by_place) is ExecSecurity.DENY
 
 
 def _show(found: LoadedConfig, *, as_json: bool) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.cli import exits
 from bot.cli.operator import ask
-from bot.cli.parser import Parser, verb
+from bot.cli.parser import Parser, count, verb
 from bot.cli.terminal import coloured, facts, left, note, put_json, shown
 
 
@@ -95,7 +95,7 @@ def audit_command(arguments: list[str]) -> int:
 
 def _tail(arguments: list[str]) -> int:
     parser = Parser("audit tail", "Print the newest events of the record, oldest first.")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many (default 20)")
+    parser.add_argument("--limit", type=count, default=20, metavar="N", help="how many (default 20)")
     parser.json_flag()
     options = parser.parse_args(arguments)
     for event in ask("audit.tail", limit=options.limit):

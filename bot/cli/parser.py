@@ -61,6 +61,14 @@ class _Socket(argparse.Action):
         name_socket(str(values))
 
 
+def count(text: str) -> int:
+    """Read a whole number from an option."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number") from None
+
+
 def _formatter(prog: str) -> argparse.HelpFormatter:
     return argparse.HelpFormatter(prog, width=_WIDTH)
 

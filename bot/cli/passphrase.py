@@ -75,11 +75,32 @@ def _set(arguments: list[str]) -> int:
     Parser("operator passphrase", "Set the operator's passphrase, or change it.").parse_args(arguments)
     try:
         place = prepare(Path(home()))
-        old = secret("The passphrase until now: ", _IN_A_TERMINAL) if _is_there(place.passphrase) else None
+        old = _until_now(place) if _is_there(place.passphrase) else None
         print(_put(place, old, _chosen()))
     except StartError as error:
         raise exits.BadConfiguration(str(error)) from None
     return exits.OK
+
+
+def _until_now(place: Home) -> str:
+    """Ask for the passphrase that counts, before a new one is thought of; raises Refused for another."""
+    old = secret("The passphrase until now: ", _IN_A_TERMINAL)
+    file = PassphraseFile(place.passphrase)
+    try:
+        with held(place):
+            _check(file, file.load(), old)
+    except AnotherDaemon:
+        with connected() as client:
+            if client.greeting.get("passphrase") is None:  # it asks for none, so it keeps none
+                _check(file, file.load(), old)
+            else:
+                client.call("operator.unlock", {"passphrase": old})
+    return old
+
+
+def _check(file: PassphraseFile, kept: str | None, old: str | None) -> None:
+    if kept is not None and (old is None or not file.matches(kept, old)):
+        raise Refused(NOT_PERMITTED, "this is not the passphrase until now; nothing was changed")
 
 
 def _is_there(path: Path) -> bool:
@@ -105,8 +126,6 @@ def _put(place: Home, old: str | None, new: str) -> str:
 
 
 def _write(file: PassphraseFile, old: str | None, new: str) -> str:
-    kept = file.load()
-    if kept is not None and (old is None or not file.matches(kept, old)):
-        raise Refused(NOT_PERMITTED, "this is not the passphrase until now; nothing was changed")
+    _check(file, file.load(), old)
     file.keep(new)
     return _SET

@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.cli import exits
 from bot.cli.operator import ask
-from bot.cli.parser import Parser, split_command
+from bot.cli.parser import Parser, count, split_command
 from bot.cli.policy_print import print_decision, print_tools
 from bot.cli.run import json_object
 from bot.cli.terminal import note, put_json
@@ -68,7 +68,7 @@ def _common(parser: Parser) -> None:
     )
     for option in ("agent", "session", "provider", "model"):
         parser.add_argument(f"--{option}", metavar="X", help=f"as this {option}")
-    parser.add_argument("--depth", type=int, metavar="N", help="as a subagent of this depth")
+    parser.add_argument("--depth", type=count, metavar="N", help="as a subagent of this depth")
     parser.json_flag()
 
 

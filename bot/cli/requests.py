@@ -8,7 +8,7 @@ from typing import Any
 from bot.cli import exits
 from bot.cli.moments import add_times, times
 from bot.cli.operator import ask
-from bot.cli.parser import Parser
+from bot.cli.parser import Parser, count
 from bot.cli.terminal import ago, coloured, facts, left, put_json, shown, span, table
 
 Json = dict[str, Any]
@@ -46,7 +46,7 @@ def _print_progress(requests: list[Json]) -> None:
 def history_command(arguments: list[str]) -> int:
     """List what was decided."""
     parser = Parser("history", "List what was decided, newest first.")
-    parser.add_argument("--limit", type=int, default=20, metavar="N", help="how many (default 20)")
+    parser.add_argument("--limit", type=count, default=20, metavar="N", help="how many (default 20)")
     parser.add_argument("--agent", metavar="ID", help="of this agent")
     parser.add_argument("--session", metavar="KEY", help="of sessions whose key has this part")
     parser.add_argument("--person", metavar="WHO", help="answered by CHANNEL:ID, an id, or a name")

@@ -89,11 +89,16 @@ def json_object(text: str, command: str, option: str) -> dict[str, Any]:
 
 
 def seconds(text: str) -> float:
-    """Read a length of time from an option; raises ValueError."""
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise ValueError(text)
-    return value
+    """Read a length of time from an option."""
+    import argparse  # noqa: PLC0415 - the parser has it; named here for its one use
+
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if 0 < value < float("inf"):
+        return value
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is no length of time; give seconds, such as 30 or 0.5")
 
 
 def _identity(parser: Parser) -> None:

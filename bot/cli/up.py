@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,10 +47,9 @@ def _parser() -> Parser:
 
 
 def _port(text: str) -> int:
-    port = int(text)
-    if not 0 <= port <= 65_535:  # noqa: PLR2004 - what a port can be
-        raise ValueError(text)
-    return port
+    if text.isascii() and text.isdecimal() and int(text[:6]) <= 65_535:  # noqa: PLR2004 - what a port can be
+        return int(text)
+    raise ArgumentTypeError(f"{text[:40]!r} is no port; 1 to 65535, or 0 for any that is free")
 
 
 def _options(given: Namespace) -> UpOptions:

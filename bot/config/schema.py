@@ -12,8 +12,16 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import SecretStr
 from pydantic.alias_generators import to_camel
 
+from adapters.runners.accounts import uid_for_name
 from bot.config.tree import Node, Origin, Parts, Problems, path_text
-from core.config import AgentDefaults, Agents, AgentSettings, PathOnThisMachine, Section
+from core.config import (
+    AccountOnThisMachine,
+    AgentDefaults,
+    Agents,
+    AgentSettings,
+    PathOnThisMachine,
+    Section,
+)
 from core.model.session import is_agent_id
 
 
@@ -26,25 +34,34 @@ class Shape:
     each_item: Any = None
     secret: bool = False
     path: bool = False
+    account: bool = False
+    truth: bool = False
 
 
 @lru_cache(maxsize=512)
-def shape_of(annotation: Any, *, path: bool = False) -> Shape:  # noqa: ANN401 - a type expression
+def shape_of(annotation: Any, marks: tuple[Any, ...] = ()) -> Shape:  # noqa: ANN401 - a type expression
     """Read a type expression of the models."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        marked = any(isinstance(mark, PathOnThisMachine) for mark in arguments[1:])
-        return shape_of(arguments[0], path=path or marked)
+        known = (PathOnThisMachine, AccountOnThisMachine)
+        return shape_of(
+            arguments[0], (*marks, *(type(one) for one in arguments[1:] if isinstance(one, known)))
+        )
     if origin in (Union, types.UnionType):
         (kept,) = [argument for argument in arguments if argument is not type(None)]
-        return shape_of(kept, path=path)
+        return shape_of(kept, marks)
     if origin is dict:
         return Shape(each_entry=arguments[1])
     if origin is tuple:
         return Shape(each_item=arguments[0])
     if isinstance(annotation, type) and issubclass(annotation, Section):
         return Shape(model=annotation)
-    return Shape(secret=annotation is SecretStr, path=path)
+    return Shape(
+        secret=annotation is SecretStr,
+        path=PathOnThisMachine in marks,
+        account=AccountOnThisMachine in marks,
+        truth=annotation is bool,
+    )
 
 
 @lru_cache(maxsize=256)
@@ -92,12 +109,26 @@ def _kind(node: Node) -> str:
 
 
 def _leaf_or_list(node: Node, shape: Shape, problems: Problems, path: Parts) -> Node:
+    if fault := _misspelt(node, shape):
+        problems.add(node.origin, path_text(path), f"{node.shown()} {fault}")
     if shape.each_item is None or node.items is None:
         return replace(node, secret=shape.secret)
     items = (
         canonical(item, shape.each_item, problems, (*path, index)) for index, item in enumerate(node.items)
     )
     return replace(node, value=tuple(item for item in items if item is not None))
+
+
+def _misspelt(node: Node, shape: Shape) -> str:
+    """Say what is wrong with a value that would pass, or be refused in misleading words; or nothing."""
+    if shape.path and node.value is None and node.written == "~":
+        return 'would be set: YAML reads ~ alone as nothing; write "~/" or the path, in quotes'
+    if shape.truth and node.quoted and "${" not in str(node.value):
+        return "is text; write true or false, without quotes"
+    number = isinstance(node.value, int) and not isinstance(node.value, bool)
+    if shape.account and (number or isinstance(node.value, str)):
+        return uid_for_name(str(node.value))
+    return ""
 
 
 def _entries(node: Node, shape: Shape, problems: Problems, path: Parts) -> Iterator[tuple[str, Node, Any]]:

@@ -29,12 +29,16 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of the configuration. `written` is its text before variables were put in."""
+    """A value of the configuration. `written` is its text before variables were put in.
+
+    `quoted` marks a text that can only be meant as one.
+    """
 
     value: Mapping[str, Node] | Sequence[Node] | Scalar = field(repr=False)
     origin: Origin
     written: str | None = field(default=None, repr=False)
     secret: bool = False
+    quoted: bool = False
 
     @property
     def mapping(self) -> Mapping[str, Node] | None:
@@ -110,7 +114,7 @@ def from_python(value: Any, origin: Origin) -> Node:  # noqa: ANN401 - a JSON va
         return Node({str(key): from_python(item, origin) for key, item in value.items()}, origin)
     if isinstance(value, list | tuple):
         return Node(tuple(from_python(item, origin) for item in value), origin)
-    return Node(value, origin)
+    return Node(value, origin, quoted=isinstance(value, str))
 
 
 def to_python(node: Node) -> Any:  # noqa: ANN401 - a JSON value

@@ -11,6 +11,7 @@ from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from bot.config.marks import Mark, read_marked
 from bot.config.tree import Node, Origin, Problems, Scalar, path_text
+from bot.config.yaml_faults import words_of
 from core.errors import ConfigError
 
 _MAX_NODES = 100_000
@@ -77,7 +78,7 @@ def parse(text: str, source: str) -> Node:
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         line = mark.line + 1 if mark else 0
-        raise ConfigError(f"{Origin(source, line)}: is no valid YAML: {_without_quotes(problem)}") from None
+        raise ConfigError(f"{Origin(source, line)}: is no valid YAML: {words_of(problem, text)}") from None
     except yaml.YAMLError as problem:
         raise ConfigError(
             f"{source}: is no valid YAML: {type(problem).__name__}: control characters?"
@@ -92,12 +93,6 @@ def parse(text: str, source: str) -> Node:
     tree = _Converter(source, problems).convert(root, (), root.start_mark.line)
     problems.raise_if_any()
     return tree
-
-
-def _without_quotes(problem: yaml.MarkedYAMLError) -> str:
-    # the parser quotes what it read, and that may be a secret
-    text = problem.problem or problem.context or "it cannot be parsed"
-    return re.sub(r"(['\"]).{2,}\1", "…", text)
 
 
 class _Converter:
@@ -165,7 +160,7 @@ class _Converter:
     def _scalar(self, node: yaml.Node, path: tuple[str | int, ...], origin: Origin) -> Node:
         kind, text = node.tag.rpartition(":")[2], str(node.value)
         try:
-            return Node(_value(kind, text), origin, text)
+            return Node(_value(kind, text), origin, text, quoted=getattr(node, "style", None) is not None)
         except (ValueError, KeyError):
             self._problems.add(origin, path_text(path), f"is not what its tag !!{kind} says; remove the tag")
             return Node(None, origin)

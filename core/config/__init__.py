@@ -49,7 +49,14 @@ from core.config.people import (
 )
 from core.config.plugins import PluginSettings
 from core.config.sandboxing import DockerSettings, SandboxOverrides, SandboxSettings
-from core.config.section import AbsolutePath, NonEmpty, PathOnThisMachine, Secret, Section
+from core.config.section import (
+    AbsolutePath,
+    AccountOnThisMachine,
+    NonEmpty,
+    PathOnThisMachine,
+    Secret,
+    Section,
+)
 from core.config.tools import (
     AskRules,
     BrowserRules,
@@ -68,6 +75,7 @@ from core.config.tools import (
 
 __all__ = [
     "AbsolutePath",
+    "AccountOnThisMachine",
     "AgentDefaults",
     "AgentPin",
     "AgentSettings",

@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from core.config.choices import AskFallback, AskMode, ExecHost, ExecSecurity, Unanalysable, UnconfinedHost
 from core.config.expressions import re2_fault
-from core.config.section import AbsolutePath, NonEmpty, Section
+from core.config.section import AbsolutePath, AccountName, NonEmpty, Section
 from core.model.command import Placement
 
 
@@ -73,7 +73,7 @@ class ExecSettings(Section):
     """`tools.exec`."""
 
     host: ExecHost = ExecHost.SANDBOX
-    host_user: NonEmpty | None = None
+    host_user: AccountName | None = None
     host_sockets: tuple[AbsolutePath, ...] = ()
     unconfined_host: UnconfinedHost = UnconfinedHost.ASK
     node: NonEmpty | None = None

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from core.config.choices import SandboxBackend, SandboxMode, Scope
-from core.config.section import AbsolutePath, NonEmpty, Section
+from core.config.section import AbsolutePath, AccountName, NonEmpty, Section
 from core.model.plan import WorkspaceAccess
 
 
@@ -28,7 +28,7 @@ class SandboxSettings(Section):
     scope: Scope = Scope.SESSION
     workspace_access: WorkspaceAccess = WorkspaceAccess.RW
     workspace_root: AbsolutePath | None = None
-    user: NonEmpty = "nobody"
+    user: AccountName = "nobody"
     network: bool = False
     readable: tuple[AbsolutePath, ...] = ()
     masked: tuple[AbsolutePath, ...] = ()

@@ -29,6 +29,12 @@ class PathOnThisMachine:
     """Marks texts that are absolute paths; the reader of the files expands a leading `~/`."""
 
 
+@dataclass(frozen=True, slots=True)
+class AccountOnThisMachine:
+    """Marks texts that name an account; the reader of the files tells a uid from a name."""
+
+
 NonEmpty = Annotated[str, Field(min_length=1)]
 AbsolutePath = Annotated[str, Field(pattern=r"^/"), PathOnThisMachine()]
+AccountName = Annotated[str, Field(min_length=1), AccountOnThisMachine()]
 Secret = Annotated[SecretStr, Field(min_length=1)]

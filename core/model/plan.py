@@ -94,7 +94,7 @@ class RunOrder:
     """One bound command to run: `argv` is executed, the program itself or a shell with the canonical line.
 
     `stdin` are the bytes whose sha256 in hex is `bound.stdin`; both are None where nothing is fed.
-    `by_person` tells that a person allowed it, and no rule alone.
+    `by_person` tells that a person allowed it, and no rule alone; `agent` is who asked.
     """
 
     request_id: str
@@ -103,6 +103,12 @@ class RunOrder:
     expected: Binding
     stdin: bytes | None = None
     by_person: bool = False
+    agent: str = "<id>"
+
+    @property
+    def workspace_key(self) -> str:
+        """Where the configuration names the agent's workspace."""
+        return f"agents.{self.agent}.workspace"
 
 
 class RunStatus(StrEnum):

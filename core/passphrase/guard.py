@@ -117,6 +117,9 @@ class PassphraseGuard:
         count = self.forget_all()
         if count:
             await self._record.append(self._event("operator.forgotten", reviewer, terminals=count))
+        if not self.asks:
+            text = f"operator.local is {self._settings().local}, so no passphrase is asked for."
+            return {"forgotten": count, "text": text}
         what = "1 terminal is" if count == 1 else f"{count} terminals are"
         return {"forgotten": count, "text": f"{what} forgotten; the passphrase is needed again."}
 

@@ -204,8 +204,10 @@ def test_it_is_set_while_stopped_changed_while_running_and_stands_nowhere(make_d
     assert terminal.run("sayso pending", RIGHT)[0] == 0
     other = "another long sentence"
     old, new, again = ("until now", PASSPHRASE), ("New passphrase", other), ("The same again", other)
-    assert terminal.run("sayso operator passphrase", ("until now", "wrong guess"), new, again)[0] == 77
-    wait_for(lambda: terminal.run("sayso operator passphrase", old, new, again)[0] == 0 or None)
+    status, shown = terminal.run("sayso operator passphrase", ("until now", "wrong guess"))
+    assert (status, "New passphrase" in shown) == (77, False)
+    wait_for(lambda: terminal.run("sayso operator unlock", (PROMPT, PASSPHRASE))[0] == 0 or None)
+    assert terminal.run("sayso operator passphrase", old, new, again)[0] == 0
     assert terminal.run("sayso pending", (PROMPT, other))[0] == 0  # forgotten by the change
     assert "operator.passphrase-set" in terminal.run("sayso audit tail")[1]
     assert daemon.stop() == 0
@@ -215,6 +217,21 @@ def test_it_is_set_while_stopped_changed_while_running_and_stands_nowhere(make_d
     for secret in (PASSPHRASE, other, "wrong guess"):
         assert secret not in terminal.text
         assert not [path for path in written if secret.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_where_none_is_asked_for_the_old_one_is_still_looked_at_first(make_daemon, open_terminal, running):
+    daemon = make_daemon("operator: {local: token}\n")
+    terminal = open_terminal(daemon)
+    new, again = ("New passphrase", PASSPHRASE), ("The same again", PASSPHRASE)
+    assert terminal.run("sayso operator passphrase", new, again)[0] == 0
+    if running:
+        daemon.start()
+        said = daemon.sayso("operator", "forget").stdout
+        assert said == "operator.local is token, so no passphrase is asked for.\n"
+    status, shown = terminal.run("sayso operator passphrase", ("until now", "wrong guess"))
+    assert (status, "New passphrase" in shown) == (77, False)
+    assert terminal.run("sayso operator passphrase", ("until now", PASSPHRASE), new, again)[0] == 0
 
 
 @pytest.mark.parametrize(

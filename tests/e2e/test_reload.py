@@ -109,6 +109,13 @@ def test_sighup_reads_it_again_too(daemon, finish):
     daemon.process.send_signal(signal.SIGHUP)
     wait_for(lambda: "read again" in daemon.log.read_text())
     assert not runs_date(daemon, finish)
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "read again: it is the same" in daemon.log.read_text())
+    before = daemon.log.read_text()
+    write(daemon, "tools: {\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "reload refused, what was in force stays: " in daemon.log.read_text())
+    assert "read again" not in daemon.log.read_text().removeprefix(before)
     assert daemon.stop() == 0
 
 

@@ -61,6 +61,18 @@ class TestWhatIsRead:
         assert config.sandboxing.mode is SandboxMode.OFF
         assert config.tools.browser.enabled is False
 
+    @pytest.mark.parametrize("written", ["yes", "true", "'${ON}'"])
+    def test_booleans_are_words_without_quotes_or_of_a_variable(self, read: Read, written: str) -> None:
+        assert read(f"sandboxing: {{network: {written}}}\n", ON="yes").config.sandboxing.network is True
+
+    @pytest.mark.parametrize("written", ["", "null"])
+    def test_a_path_written_as_nothing_takes_back_what_was_named_before(
+        self, write: Write, written: str
+    ) -> None:
+        first = write("agents: {main: {workspace: /srv}}\n", "a.yaml")
+        second = write(f"agents: {{main: {{workspace: {written}}}}}\n", "b.yaml")
+        assert load([first, second], env={}).config.agent("main").workspace is None
+
     def test_anchors_and_merge_keys(self, read: Read) -> None:
         text = """
 agents:
@@ -217,7 +229,36 @@ class TestWhatIsRefused:
             ),
             ("channels: {slack: {botToken: x}}\n", "c.yaml:1: channels.slack.appToken: is missing; add it"),
             ("tools: !!python/object:os.system {}\n", "c.yaml:1: tools: the tag"),
-            ("tools:\n\t- x\n", "c.yaml:2: is no valid YAML"),
+            (
+                "tools:\n\t- x\n",
+                "c.yaml:2: is no valid YAML: line 2 begins with a tab; indent with blanks",
+            ),
+            ("tools: {\n  deny: [a]\n", "c.yaml:3: is no valid YAML: the { of line 1 is not closed"),
+            (
+                "tools: {\n  a: 1\nlog: x\n",
+                "c.yaml:3: is no valid YAML: the { of line 1 is not closed, or a co",
+            ),
+            ("tools: [a,\n", "c.yaml:2: is no valid YAML: it ends in line 2 before a { or [ is closed"),
+            ("a: 'x\n", "c.yaml:2: is no valid YAML: the quote of line 1 is not closed"),
+            ("a:\n  b:\n    c: 1\n   d: 1\n", "c.yaml:4: is no valid YAML: line 4 is indented otherwise"),
+            (
+                "agents: {main: {workspace: ~}}\n",
+                "c.yaml:1: agents.main.workspace: nothing would be set: YAML reads ~ alone as nothing",
+            ),
+            ("sandboxing: {readable: [/a, ~]}\n", "c.yaml:1: sandboxing.readable[1]: nothing would be set"),
+            (
+                'sandboxing: {network: "yes"}\n',
+                "c.yaml:1: sandboxing.network: 'yes' is text; write true or false, without quotes",
+            ),
+            ("agents: {main: {owner: 'no'}}\n", "c.yaml:1: agents.main.owner: 'no' is text"),
+            (
+                "tools: {exec: {hostUser: 0}}\n",
+                "c.yaml:1: tools.exec.hostUser: 0 must be an account's name, not a uid; uid 0 is root",
+            ),
+            (
+                "sandboxing: {user: '77777'}\n",
+                "c.yaml:1: sandboxing.user: '77777' must be an account's name, not a uid; uid 77777 has no",
+            ),
             ("a: *nowhere\n", "c.yaml:1: is no valid YAML"),
             ("tools: &t\n  x: *t\n", "c.yaml:2: tools.x: aliases repeat"),
             ("x", "c.yaml:1: must be a mapping"),

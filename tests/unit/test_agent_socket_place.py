@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import grp
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -72,7 +73,7 @@ def test_a_closed_directory_with_nothing_but_the_socket_is_opened_to_the_group(r
 
 def test_a_closed_directory_with_other_things_is_not_opened_but_named(root, home):
     (made(root / "run") / "letters").touch()
-    with pytest.raises(StartError, match=rf"cannot pass {root}/run \(mode 0700\).*chmod g\+x"):
+    with pytest.raises(StartError, match=rf"cannot pass {root}/run \(mode 0700\).*alone, e\.g\."):
         prepare(configured(root / "run" / "s", GROUP), home)
     assert mode_of(root / "run") == 0o700
     prepare(configured(root / "run" / "s"), home)  # for its own user it is as good as any
@@ -85,10 +86,16 @@ def test_a_closed_directory_above_is_named(root, home):
         prepare(configured(root / "above" / "run" / "s", GROUP), home)
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o770, 0o775, 0o702])
-def test_a_directory_that_others_can_change_is_refused(root, home, mode):
+@pytest.mark.parametrize(
+    ("mode", "mend"),
+    [
+        *((mode, "chmod go-w {}") for mode in (0o777, 0o770, 0o775, 0o702)),
+        (0o1777, "choose a directory that is Sayso's alone"),
+    ],
+)
+def test_a_directory_that_others_can_change_is_refused(root, home, mode, mend):
     made(root / "run", mode)
-    with pytest.raises(StartError, match=f"others can change {root}/run .*chmod go-w {root}/run"):
+    with pytest.raises(StartError, match=f"others can change {root}/run .*{mend.format(root / 'run')}"):
         prepare(configured(root / "run" / "s"), home)
     assert mode_of(root / "run") == mode
 
@@ -97,9 +104,28 @@ def test_a_directory_that_others_can_change_is_refused(root, home, mode):
 @pytest.mark.parametrize("group", [None, GROUP])
 def test_a_directory_of_somebody_else_is_refused_and_left_alone(root, home, group):
     os.chown(made(root / "run"), 12345, 12345)
-    with pytest.raises(StartError, match=r"belongs to uid 12345.*install -d -o root"):
+    with pytest.raises(StartError, match=r"belongs to uid 12345.*choose a directory that is Sayso's alone"):
         prepare(configured(root / "run" / "s", group), home)
     assert (mode_of(root / "run"), (root / "run").stat().st_gid) == (0o700, 12345)
+
+
+_HARMFUL = re.compile("chmod|chown|chgrp|install -d")
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("directory", "uid"),
+    [("/tmp", 0), *((path, 12345) for path in ("/tmp", "/etc", "/usr/share", "/var/tmp"))],
+)
+def test_no_command_is_named_that_would_change_a_directory_of_the_system(directory, uid):
+    place = Place(Path(directory) / "x.sock", None, configured=True)
+    os.seteuid(uid)
+    try:
+        with pytest.raises(StartError, match="choose a directory that is Sayso's alone") as refused:
+            prepare(place, Path("/nonexistent"))
+    finally:
+        os.seteuid(0)
+    assert not _HARMFUL.search(str(refused.value))
 
 
 @needs_root

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -97,7 +98,32 @@ def test_below_the_root_it_is_made_and_elsewhere_only_checked(place: Place, acco
     root = str(place.root / "workspaces")
     prepare(f"{root}/new", account, root)
     assert Path(root, "new").is_dir()
-    with pytest.raises(RunError, match="is not a directory"):
+    with pytest.raises(RunError, match="is not there"):
         prepare(f"{place.root}/workspaces-not/new", account, root)
-    with pytest.raises(RunError, match="is not a directory"):
+    with pytest.raises(RunError, match="is not there"):
         prepare(str(place.root / "none"), account, root)
+
+
+def test_what_is_missing_of_an_operator_s_directory_is_told_by_its_name(
+    place: Place, account: Account
+) -> None:
+    (place.root / "link").symlink_to(place.root / "nowhere")
+    (place.root / "file").touch()
+    for name, told in (
+        (
+            "none",
+            f"none is not there; make it as {account.name}: mkdir {place.root}/none, or change agents.a.wo",
+        ),
+        ("link", f"link is a link to {place.root}/nowhere, where there is no directory"),
+        ("file", "file is no directory; move it away, or change agents.a.workspace"),
+    ):
+        with pytest.raises(RunError, match=re.escape(told)):
+            check(str(place.root / name), account, key="agents.a.workspace")
+
+
+@ONLY_ROOT
+@pytest.mark.parametrize("path", ["/etc", "/root/x", "/"])
+def test_no_command_is_named_that_would_change_a_directory_of_the_system(account: Account, path: str) -> None:
+    with pytest.raises(RunError) as refused:
+        check(path, account)
+    assert not re.search("chmod|chown|chgrp|install", str(refused.value))
