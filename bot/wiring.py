@@ -18,6 +18,7 @@ from adapters.parsers.pool import ParserPool
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from adapters.runners.bubblewrap import BubblewrapRunner
+from adapters.runners.exchanges import exchanges
 from adapters.runners.guardian import Guardian
 from adapters.runners.host import HostRunner
 from adapters.runners.leftovers import kill_leftovers
@@ -60,7 +61,7 @@ from core.directives import Directives
 from core.elevated.authority import trusted_anywhere
 from core.elevations import Elevations
 from core.elevator import Elevator
-from core.errors import StartError
+from core.errors import RunError, StartError
 from core.gate import Gate
 from core.judge import Judge
 from core.model.command import Placement
@@ -120,6 +121,7 @@ async def assemble(
     parsers = stack.enter_context(ParserPool())
     parsers.start()
     guardian = stack.enter_context(Guardian())
+    _hear_of_exchanges()
     clock = SystemClock()
     store = await stack.enter_async_context(open_store(home.database))
     credentials = await _credentials(loaded, store, clock, home)
@@ -267,6 +269,14 @@ def _loaded(guardian: Guardian, parsers: ParserPool) -> None:
     """Wait for the processes beside this one: afterwards what asks or answers may have files exchanged."""
     guardian.wait()
     parsers.wait()
+
+
+def _hear_of_exchanges() -> None:
+    """Open what the runs share while nothing runs yet that could leave none of it."""
+    try:
+        exchanges()
+    except RunError as error:
+        log.warning("%s; programs and scripts that others can change are not started until then", error)
 
 
 def _runners(home: Home, live: Live, guardian: Guardian) -> dict[Placement, Runner]:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from posixpath import dirname
 
@@ -23,9 +24,11 @@ from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.private import without_private
 from adapters.runners.process import Ending, Launch, Streams, memory_file, supervise
+from adapters.runners.read_on import Readers
 from adapters.runners.sources import Sources
 from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
+from adapters.runners.threshold import Threshold
 from adapters.runners.workspaces import prepare
 from core.errors import RunError
 from core.model.command import Placement
@@ -176,12 +179,12 @@ class BubblewrapRunner:
         with (
             Sources.opened() as sources,
             Streams.opened(order, self._output_dir, sink) as streams,
-            HeldStill.holding(order.bound.begins_with) as still,
+            HeldStill.holding(order.bound.begins_with, Readers.of(order.bound)) as still,
         ):
             options = options_for(order, account, bwrap, sources)
             meeting = meeting_place(plan, account)
             with (
-                _ready(bwrap, options, sources) as (before, inherit, gate),
+                _ready(bwrap, options, sources) as (before, inherit, threshold),
                 sealed(sockets=meeting is None) as seal,
             ):
                 launch = Launch(
@@ -191,11 +194,11 @@ class BubblewrapRunner:
                     cwd="/",
                     env={MARKER: order.request_id},
                     stdin=order.stdin,
-                    meanwhile=still.guard,
+                    meanwhile=partial(still.guard, begins=threshold.passed),
                     inherit=(*inherit, *seal.descriptors),
                     contained=True,
                     scoped=scopes_abstract_sockets(),
-                    gate=gate,
+                    gate=threshold if isinstance(threshold, Gate) else None,
                 )
                 await reverified(order, self._resolver, still)
                 with self._guardian.over(order.request_id):
@@ -210,17 +213,19 @@ class BubblewrapRunner:
 @contextlib.contextmanager
 def _ready(
     bwrap: Bubblewrap, options: Sequence[str], sources: Sources
-) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Gate | None]]:
-    """Give how to start bwrap, what it inherits, and the gate where it does not take descriptors itself."""
+) -> Iterator[tuple[tuple[str, ...], tuple[int, ...], Threshold | Gate]]:
+    """Give how to start bwrap, what it inherits, and what it passes: a gate where it takes no descriptors."""
     with contextlib.ExitStack() as stack:
         policy = stack.enter_context(memory_file(encoded(options)))
         before = (bwrap.path, "--args", str(policy))
         if bwrap.takes_descriptors:
-            yield before, (policy, *sources.descriptors), None
+            threshold = stack.enter_context(Threshold.laid())
+            inherit = (policy, threshold.descriptor, *sources.descriptors)
+            yield (*before, *threshold.words), inherit, threshold
             return
         # These are not inherited: nobody would close them, and a way out of the sandbox leads through each.
         gate = stack.enter_context(Gate.opened(sources))
-        yield (*before, "--block-fd", str(gate.descriptor)), (policy, gate.descriptor), gate
+        yield (*before, *gate.words), (policy, gate.descriptor), gate
 
 
 def options_for(order: RunOrder, account: Account, bwrap: Bubblewrap, sources: Sources) -> list[str]:

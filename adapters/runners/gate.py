@@ -23,7 +23,9 @@ class Gate:
     def __init__(self, sources: Sources, descriptor: int, opening: int) -> None:
         self._sources = sources
         self._opening = opening
+        self._let_through = False
         self.descriptor = descriptor
+        self.words = ("--block-fd", str(descriptor))
 
     @classmethod
     @contextlib.contextmanager
@@ -57,7 +59,12 @@ class Gate:
             ) from error
         if place is not None:
             raise BindingMismatch((f"what is at {place}",))
+        self._let_through = True
         os.write(self._opening, b"\n")
+
+    def passed(self) -> bool:
+        """Tell whether the command may have begun."""
+        return self._let_through
 
 
 def _stands(pid: int) -> bool:

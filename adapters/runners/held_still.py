@@ -1,166 +1,229 @@
-"""Keeps what a run begins with as it was looked at, until it has begun.
+"""Keeps what a run begins with as it was looked at, until it has begun, and what a shell reads on to its end.
 
 A program, a script and whatever runs it are found by name a last time when the run starts. From before the
 last look on, a lease of the kernel lets nobody write them, and a watch on every directory and link on the way
 to them tells of what is exchanged: before the start the run is refused, in the first moments it is killed.
+A shell reads its script while it runs: who opens that for writing later gets it, and the run ends first.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
 import select
 import signal
 import stat
-import struct
 import subprocess
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
 from posixpath import dirname, join
+from threading import Lock
 from typing import Final
 
+from adapters.runners.exchanges import EXCHANGED, MODIFIED, Watched, exchanges
+from adapters.runners.read_on import BEGINNING, Readers
 from core.errors import BindingMismatch, RunError
 
+_NOT_KNOWN: Final = Readers()
 _BEGUN_S: Final = 2.0  # by then an interpreter has read what it was given, on a busy machine too
+_LOOK_BEGUN_S: Final = 0.02
+_LOOK_WRITTEN_S: Final = 0.3
 _MAX_LINKS: Final = 40
-_EVENT: Final = struct.Struct("iIII")  # of inotify: which watch, what, a cookie, the length of the name
-_BUFFER: Final = 64 * 1024
-_MODIFIED, _MOVED, _CREATED, _DELETED, _OVERFLOW = 0x2, 0xC0, 0x100, 0x200, 0x4000
-_EXCHANGED: Final = _MOVED | _CREATED | _DELETED
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _NO_LEASE: Final = frozenset((errno.EACCES, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP, errno.EPERM))
 
 
 class HeldStill:
-    """Watches what a run begins with; `exchanged` names what ended it."""
+    """Watches what a run begins with, and ends the run where that is exchanged or written."""
 
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._watch: int | None = None
-        self._places: dict[tuple[int, str], str] = {}
-        self.exchanged: str | None = None
+    def __init__(self, readers: Readers) -> None:
+        self._readers = readers
+        self._at_first = ExitStack()  # what is let go when the run has begun
+        self._all_along = ExitStack()
+        self._leased: dict[str, int] = {}  # all along
+        self._reads_on = False
+        self._watching = False
+        self._lock = Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._begun = False
+        self._over = False
+        self._exchanged: str | None = None
+        self._written: str | None = None
 
     @classmethod
     @contextmanager
-    def holding(cls, paths: Iterable[str]) -> Iterator[HeldStill]:
+    def holding(cls, paths: Iterable[str], readers: Readers = _NOT_KNOWN) -> Iterator[HeldStill]:
         """Hold these files; raises RunError where one is being written, or cannot be watched.
 
-        What only root can change on the way and in the file needs nothing.
+        What only root can change on the way and in the file needs nothing. To be left when the run is over.
         """
-        with ExitStack() as stack:
-            held = cls(stack)
+        held = cls(readers)
+        with held._all_along, held._at_first:
             for path in paths:
                 held._hold(path)
             yield held
 
     def check(self) -> None:
         """Raise BindingMismatch where something was exchanged since they are held."""
-        if self._watch is not None and (exchanged := self._told()):
-            raise BindingMismatch((exchanged,))
+        self._hear()
+        if self._exchanged:
+            raise BindingMismatch((self._exchanged,))
 
-    def guard(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill the group of a process that was just started where something is exchanged; then let go."""
-        with self._stack:
-            if self._watch is None:
-                return
-            try:
-                self.exchanged = self._first_told(process.pid, time.monotonic() + _BEGUN_S)
-            except OSError as error:
-                self.exchanged = f"one of its files, for all that is known ({error.strerror})"
-            if self.exchanged:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+    def guard(self, process: subprocess.Popen[bytes], begins: Callable[[], bool] = lambda: True) -> None:
+        """Kill the group of a process that was just started where something is exchanged or written.
+
+        `begins` tells whether the command itself can have begun. Comes back when there is no more to guard.
+        """
+        with self._lock:
+            self._process = process
+            if self._exchanged:
+                self._kill()
+        try:
+            with _ending(process) as ended:
+                if self._until_begun(begins, ended):
+                    self._all_through(ended)
+            self._hear()
+        except OSError as error:
+            self._end(f"one of its files, for all that is known ({error.strerror})")
+        finally:
+            with self._lock:
+                self._over = True
 
     def told(self, *, begun: bool) -> tuple[str, ...]:
         """Say why the run was killed, if it was; raises BindingMismatch where nothing of it had begun."""
-        if self.exchanged is None:
+        if self._exchanged is None and self._written is None:
             return ()
         if not begun:
-            raise BindingMismatch((self.exchanged,))
-        why = (
-            f"it was killed, because {self.exchanged} was exchanged just when it started, so that something "
-            "else may have run than was allowed: look at that file and at who can change it, then ask again"
-        )
+            raise BindingMismatch((self._exchanged or self._written or "",))
+        if self._exchanged:
+            why = (
+                f"it was killed, because {self._exchanged} was exchanged just when it started, so that "
+                "something else may have run than was allowed: look at that file and at who can change it, "
+                "then ask again"
+            )
+        else:
+            why = (
+                f"it was killed, because {self._written} was opened for writing while it ran, and a shell "
+                "reads its script piece by piece, so that something else would have run than was allowed: "
+                "write it when no run of it is under way, or put a new file in its place (mv), then ask again"
+            )
         return (why,)
 
-    def _first_told(self, pid: int, deadline: float) -> str | None:
-        ended = os.pidfd_open(pid)
-        self._stack.callback(os.close, ended)
-        poller = select.poll()
-        for descriptor in filter(None, (self._watch, ended)):
-            poller.register(descriptor, select.POLLIN)
-        while (left := deadline - time.monotonic()) > 0:
-            ready = dict(poller.poll(left * 1000))
-            if self._watch in ready and (exchanged := self._told()):
-                return exchanged
-            if ended in ready:
-                return None
-        return None
+    def _until_begun(self, begins: Callable[[], bool], ended: Callable[[float], bool]) -> bool:
+        """Wait until the command has begun, and let go what is held at first; False where it is over."""
+        while not begins():
+            if ended(_LOOK_BEGUN_S):
+                return False
+        if ended(_BEGUN_S):
+            return False
+        self._at_first.close()
+        self._begun = True
+        return True
+
+    def _all_through(self, ended: Callable[[float], bool]) -> None:
+        """Look whether somebody waits to write what a shell still reads; the kernel has them wait."""
+        while self._reads_on and not ended(_LOOK_WRITTEN_S):
+            for path, descriptor in self._leased.items():
+                if fcntl.fcntl(descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
+                    self._end(path)
+                    return
+
+    def _end(self, path: str) -> None:
+        """Kill the run, or have `check` refuse it, for what happened to this file."""
+        with self._lock:
+            if self._over:
+                return
+            if self._begun:
+                self._written = self._written or path
+            else:
+                self._exchanged = self._exchanged or path
+            self._kill()
+
+    def _hear(self) -> None:
+        if self._watching:
+            exchanges().hear()
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def _hold(self, path: str) -> None:
         for directory, name in _way(path):
-            if _others_change(directory):
-                self._places[self._watched(directory, _EXCHANGED), name] = path
+            if _others_change(os.stat(directory)):  # noqa: PTH116 - for every run
+                self._watch(self._at_first, directory, name, EXCHANGED, path)
         with suppress(FileNotFoundError):  # the last look tells of it
-            if _others_change(path) and not self._leased(path):
-                self._places[self._watched(path, _MODIFIED), ""] = path
+            status = os.stat(path)  # noqa: PTH116 - as above
+            if _others_change(status) and stat.S_ISREG(status.st_mode):
+                self._hold_file(path)
 
-    def _leased(self, path: str) -> bool:
-        """Make whoever opens it for writing wait; False where this kernel, or file system, knows no lease.
+    def _hold_file(self, path: str) -> None:
+        with ExitStack() as stack:
+            descriptor = _opened(path)
+            if descriptor is not None:
+                stack.callback(os.close, descriptor)
+            leased = descriptor is not None and _lease(path, descriptor)
+            if not leased:
+                self._watch(stack, path, "", MODIFIED, path)
+            # What it begins with is read when nobody can change it any more without being heard.
+            on = descriptor is not None and self._readers.read_on(path, os.pread(descriptor, BEGINNING, 0))
+            self._reads_on |= on
+            if on and leased and descriptor is not None:
+                self._leased[path] = descriptor
+            (self._all_along if on else self._at_first).push(stack.pop_all())
 
-        A mapping that was made before counts as open for writing.
-        """
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except PermissionError:
-            return False
-        self._stack.callback(os.close, descriptor)
-        try:
-            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # which nobody minds
-            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-        except BlockingIOError:
-            raise RunError(
-                f"{path} is open for writing in another process, so that it could change just when it is "
-                "started; close it there and ask again"
-            ) from None
-        except OSError as error:
-            if error.errno in _NO_LEASE:
-                return False
-            raise
-        return True
+    def _watch(self, stack: ExitStack, place: str, name: str, events: int, path: str) -> None:
+        self._watching = True
+        stack.enter_context(exchanges().watched(place, name, events, Watched(path, self._end)))
 
-    def _watched(self, path: str, events: int) -> int:
-        if self._watch is None:
-            self._watch = _checked(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), "a watch")
-            self._stack.callback(os.close, self._watch)
-        return _checked(_libc().inotify_add_watch(self._watch, os.fsencode(path), events), path)
 
-    def _told(self) -> str | None:
-        """Read what happened, and name what it was that was exchanged."""
-        watch = self._watch
-        if watch is None:
-            return None
-        with suppress(BlockingIOError):
-            while events := os.read(watch, _BUFFER):
-                for number, what, name in _events(events):
-                    if what & _OVERFLOW:
-                        return "one of its files, as far as is known (more happened than can be watched)"
-                    if found := self._places.get((number, name)):
-                        return found
+def _opened(path: str) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except PermissionError:
         return None
+    except BlockingIOError:
+        raise RunError(
+            f"{path} is held by another process (a lease), so that it could change just when it is started; "
+            "close it there and ask again"
+        ) from None
+    except OSError as error:
+        raise RunError(f"{path} cannot be held still while it is started: {error.strerror}") from error
 
 
-def _events(data: bytes) -> Iterator[tuple[int, int, str]]:
-    at = 0
-    while at < len(data):
-        number, what, _, length = _EVENT.unpack_from(data, at)
-        at += _EVENT.size
-        yield number, what, os.fsdecode(data[at : at + length].rstrip(b"\0"))
-        at += length
+def _lease(path: str, descriptor: int) -> bool:
+    """Make whoever opens it for writing wait; False where this kernel, or file system, knows no lease.
+
+    A mapping that was made before counts as open for writing.
+    """
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # which nobody minds
+        fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except BlockingIOError:
+        raise RunError(
+            f"{path} is open for writing in another process, so that it could change just when it is "
+            "started; close it there and ask again"
+        ) from None
+    except OSError as error:
+        if error.errno in _NO_LEASE:
+            return False
+        raise
+    return True
+
+
+@contextmanager
+def _ending(process: subprocess.Popen[bytes]) -> Iterator[Callable[[float], bool]]:
+    """Give what waits for its end, for so many seconds at most, and tells whether it came."""
+    descriptor = os.pidfd_open(process.pid)
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    try:
+        yield lambda seconds: bool(poller.poll(seconds * 1000))
+    finally:
+        os.close(descriptor)
 
 
 def _way(path: str) -> Iterator[tuple[str, str]]:
@@ -187,21 +250,6 @@ def _way(path: str) -> Iterator[tuple[str, str]]:
         at = "/" if target.startswith("/") else at
 
 
-def _others_change(path: str) -> bool:
-    """Tell whether anybody but root could change what is there."""
-    status = os.stat(path)  # noqa: PTH116 - for every run
+def _others_change(status: os.stat_result) -> bool:
+    """Tell whether anybody but root could change what this is."""
     return status.st_uid != 0 or bool(status.st_mode & _OTHERS_WRITE)
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _checked(answer: int, what: str) -> int:
-    if answer >= 0:
-        return answer
-    number = ctypes.get_errno()
-    limits = {errno.EMFILE: "fs.inotify.max_user_instances", errno.ENOSPC: "fs.inotify.max_user_watches"}
-    hint = f"; raise {limits[number]} (sysctl)" if number in limits else ""
-    raise RunError(f"{what} cannot be watched while the run starts: {os.strerror(number)}{hint}")

@@ -25,8 +25,10 @@ from adapters.runners.late_options import LateOptions
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.process import Launch, Streams, supervise
+from adapters.runners.read_on import Readers
 from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
+from adapters.runners.threshold import Threshold
 from adapters.runners.workspaces import check, prepare
 from core.approvals.binding import reverify
 from core.errors import RunError
@@ -83,7 +85,7 @@ class HostRunner:
         account = host_account(order.bound.plan.user)
         self._make_workspace(order, account)
         with (
-            HeldStill.holding(order.bound.begins_with) as still,
+            HeldStill.holding(order.bound.begins_with, Readers.of(order.bound)) as still,
             Streams.opened(order, self._output_dir, sink) as streams,
         ):
             if order.bound.plan.unheld is None:
@@ -104,20 +106,25 @@ class HostRunner:
             reverify(order, self._resolver)
             still.check()
             late.give(options)
-            still.guard(process)
+            still.guard(process, threshold.passed)
 
         sockets = has_sockets(order.bound.plan, by_person=order.by_person)
-        with LateOptions.awaited() as late, sealed(sockets=sockets) as seal:
+        with (
+            LateOptions.awaited() as late,
+            Threshold.laid() as threshold,
+            sealed(sockets=sockets) as seal,
+        ):
+            before = (bwrap.path, *seal.options, *threshold.words, *late.words)
             launch = Launch(
                 # The mark is made by the last of the late options: without them, bwrap ends here.
-                before=(bwrap.path, *seal.options, *late.words, "--chmod", "0755", mark_of(order.request_id)),
+                before=(*before, "--chmod", "0755", mark_of(order.request_id)),
                 argv=order.argv,
                 account=account,
                 cwd="/",
                 env={MARKER: order.request_id},
                 stdin=order.stdin,
                 meanwhile=meanwhile,
-                inherit=(*seal.descriptors, *late.descriptors),
+                inherit=(*seal.descriptors, threshold.descriptor, *late.descriptors),
                 contained=True,
                 scoped=scopes_abstract_sockets(),
                 # Of what a rule alone admits, nothing outlives the first process of its own namespace.
