@@ -172,7 +172,7 @@ class BubblewrapRunner:
         with (
             Sources.opened() as sources,
             Streams.opened(order, self._output_dir, sink) as streams,
-            HeldStill.holding(order.bound.begins_with) as still,
+            HeldStill.holding(order.held_still) as still,
         ):
             options = options_for(order, account, bwrap, sources)
             with _ready(bwrap, options, sources) as (before, inherit, gate):
