@@ -40,6 +40,7 @@ from core.ports import Clock, Runner, RunObserver, Store
 from core.runs import Runs
 from core.sessions import Sessions
 from core.shell.render import run_argv
+from core.shell.scripts import pinned_files
 
 log = logging.getLogger(__name__)
 
@@ -328,7 +329,9 @@ class Gate:
         argv = run_argv(case.facts) if case.facts else ()
         stdin = request.call.command.stdin if request.call.command else None
         allowed, agent = by_person or request.permission is not None, request.call.agent
-        order = RunOrder(request.id, argv, case.bound, request.binding, stdin, by_person=allowed, agent=agent)
+        # A person's yes is for programs that rewrite what they are given, too: that is not held then.
+        pinned = pinned_files(case.facts, _by_pin(verdict)) if case.facts and not allowed else ()
+        order = RunOrder(request.id, argv, case.bound, request.binding, stdin, allowed, agent, pinned)
         runner = self._runners[case.placed.placement]
         if not await self._runs.start(start, order, runner, observer):
             return await self._not_started(start, case, observer)
@@ -371,6 +374,10 @@ class Gate:
         if len(found) > 1:
             raise UnknownRequest(f"several requests begin with {request_id}; give more of the id", field="id")
         return found[0]
+
+
+def _by_pin(verdict: Verdict) -> list[bool]:
+    return [entry is not None and entry.sha256 is not None for entry in verdict.entries]
 
 
 def _left_permission(request: Request) -> bool:

@@ -60,8 +60,8 @@ class Resolver(Protocol):
     def file(self, path: str) -> FileIdentity | None:
         """Tell a regular file from every other, by its content too where others can write it.
 
-        NOT_LOOKED_AT once there is no time left for it, and for a pipe, a device or what a link of /proc
-        leads to.
+        NOT_LOOKED_AT once there is no time left for it, and for a pipe, a device, what a link of /proc leads
+        to, and what lies behind a directory that is closed to us. One that cannot be read is UNHASHED.
         """
         ...
 

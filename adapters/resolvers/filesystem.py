@@ -6,6 +6,7 @@ import errno
 import os
 import posixpath
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from stat import (
     S_ISCHR,
@@ -33,6 +34,7 @@ _PATHS_KEPT = 64
 _OUTPUTS = frozenset(("/dev/stdout", "/dev/stderr"))
 _EMPTY_DEVICES = frozenset((os.makedev(1, 3), os.makedev(1, 7)))  # /dev/null and /dev/full
 _ELF = b"\x7fELF"
+_NOT_THERE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG))
 _HERE = frozenset(("", "."))
 _NO_FILE = frozenset(("", ".", ".."))
 _TO_DIRECTORY = ("/", "/.", "/..")
@@ -40,6 +42,10 @@ _TO_DIRECTORY = ("/", "/.", "/..")
 
 class _MagicLinkError(OSError):
     """A link below /proc, which leads elsewhere for each process."""
+
+
+class _ClosedByRootError(PermissionError):
+    """A directory that we may not enter, and that nobody but root can change."""
 
 
 class FilesystemResolver:
@@ -79,22 +85,35 @@ class FilesystemResolver:
         if self._reading.over:
             return NOT_LOOKED_AT
         try:
-            if not os.access(path, os.F_OK):  # a miss costs no exception
-                return None
+            _status(path)
             _, real, status, trusted = self._resolved(path)
             if S_ISREG(status.st_mode):
                 return self._identity(real, status, trusted=trusted)
             return None if _is_only_a_place(status) else NOT_LOOKED_AT
         except _MagicLinkError:
             return None if path in _OUTPUTS else NOT_LOOKED_AT
-        except (OSError, ValueError):
+        except (FileNotFoundError, ValueError):
             return None
+        except OSError as error:
+            return None if error.errno in _NOT_THERE else self._hidden(path)
+
+    def _hidden(self, path: str) -> FileIdentity | None:
+        """Tell what root alone hides, and could put there, from what anybody else may show again."""
+        with suppress(OSError, ValueError):
+            try:
+                self._resolved(path)
+            except _ClosedByRootError:
+                return None
+        return NOT_LOOKED_AT
 
     def beginning(self, path: str, identity: FileIdentity) -> bytes | None:
-        """Give the first bytes of a file that was looked at; one that cannot be read is no script."""
+        """Give the first bytes of a file that was looked at.
+
+        One that root alone can change, and we cannot read, no interpreter could read either.
+        """
         if identity.sha256 not in {None, UNHASHED} and self._fixed is not None:
             return self._reading.beginning(identity)
-        return _beginning(path, identity.mtime_ns, identity.ctime_ns)
+        return _beginning_or_none(path, identity)
 
     def real_directory(self, path: str) -> str | None:
         """Return the real path of an existing directory, or None."""
@@ -115,9 +134,8 @@ class FilesystemResolver:
 
     def _look(self, name: str, place: str) -> Executable | None:
         try:
-            return (
-                self._found(name, place) if os.access(place, os.F_OK) else None
-            )  # a miss costs no exception
+            # A miss costs no exception.
+            return self._found(name, place) if os.access(place, os.F_OK) else None
         except (OSError, ValueError):
             return None
 
@@ -128,7 +146,7 @@ class FilesystemResolver:
         identity = self._identity(real, status, trusted=trusted)
         if identity.sha256 == UNHASHED:
             return None
-        script = _beginning(real, status.st_mtime_ns, status.st_ctime_ns) != _ELF
+        script = _beginning_or_none(real, identity) != _ELF
         privileged = not script and _is_privileged(real, status)
         return Executable(
             name, found, real, identity, trusted, aliases(place, found, real), script, privileged
@@ -158,8 +176,13 @@ class FilesystemResolver:
         )
 
     def _digest(self, real: str, seen: os.stat_result) -> str | None:
-        """Hash the file that was looked at; one too large, or exchanged meanwhile, counts as not found."""
-        return self._reading.digest(real, seen)
+        """Hash the file that was looked at; None for one too large, exchanged meanwhile, or closed to us."""
+        try:
+            return self._reading.digest(real, seen)
+        except FileNotFoundError:
+            raise
+        except OSError:  # its rights, or the lease of another process, forbid it for now
+            return None
 
     @property
     def _reading(self) -> Reading:
@@ -244,14 +267,18 @@ def _has_capabilities(real: str, _touched: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def _beginning(path: str, _changed: int, _touched: int) -> bytes:
-    """Read the first bytes of a file, the sign alone where it is a program; none where it cannot be read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            begins = file.read(BEGINNING) if S_ISREG(os.fstat(descriptor).st_mode) else b""
-    except OSError:
-        return b""
+    """Read the first bytes of a file, the sign alone where it is a program."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        begins = file.read(BEGINNING) if S_ISREG(os.fstat(descriptor).st_mode) else b""
     return _ELF if begins.startswith(_ELF) else begins
+
+
+def _beginning_or_none(path: str, identity: FileIdentity) -> bytes | None:
+    try:
+        return _beginning(path, identity.mtime_ns, identity.ctime_ns)
+    except OSError:
+        return b"" if identity.sha256 is None else None
 
 
 class _Way:
@@ -286,7 +313,10 @@ class _Way:
 
     def look(self, place: str) -> os.stat_result:
         """Look at a place below a real directory; who else can write to it counts where it is no link."""
-        found = self._seen[place] = os.lstat(place)
+        try:
+            found = self._seen[place] = os.lstat(place)
+        except PermissionError as error:
+            raise (_ClosedByRootError if self.trusted else PermissionError)(*error.args) from None
         mode = found.st_mode
         if (found.st_uid or mode & _OTHERS_WRITE) and not S_ISLNK(mode):
             self.trusted = False

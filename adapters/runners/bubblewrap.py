@@ -179,7 +179,7 @@ class BubblewrapRunner:
         with (
             Sources.opened() as sources,
             Streams.opened(order, self._output_dir, sink) as streams,
-            HeldStill.holding(order.bound.begins_with, Readers.of(order.bound)) as still,
+            HeldStill.holding(order.held_still, Readers.of(order.bound)) as still,
         ):
             options = options_for(order, account, bwrap, sources)
             meeting = meeting_place(plan, account)

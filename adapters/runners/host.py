@@ -85,7 +85,7 @@ class HostRunner:
         account = host_account(order.bound.plan.user)
         self._make_workspace(order, account)
         with (
-            HeldStill.holding(order.bound.begins_with, Readers.of(order.bound)) as still,
+            HeldStill.holding(order.held_still, Readers.of(order.bound)) as still,
             Streams.opened(order, self._output_dir, sink) as streams,
         ):
             if order.bound.plan.unheld is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from core.config import AskFallback, AskMode, ExecSecurity, Unanalysable
 from core.display import safe
@@ -17,6 +17,7 @@ from core.execsec.hazards import (
     changeable_script,
     environment_hazards,
     hazards,
+    unheld,
 )
 from core.execsec.learn import offer
 from core.execsec.pins import variables
@@ -89,8 +90,10 @@ def decide(
     if missing_program is not None:
         return ExecJudgement((missing_program,), finding.satisfied_by, AlwaysOffer(why="it is denied"))
     if policy.security is ExecSecurity.FULL:
-        return _full(facts, policy, finding, seen_before=seen_before)
-    return _allowlist(facts, policy, finding, placement, env)
+        judged = _full(facts, policy, finding, seen_before=seen_before)
+    else:
+        judged = _allowlist(facts, policy, finding, placement, env)
+    return _unless_unread(facts, judged)
 
 
 def together(judgements: Sequence[ExecJudgement]) -> ExecJudgement:
@@ -126,6 +129,21 @@ def fallback_allows(
         return False
     finding = _find(facts, policy, learned, placement, env)
     return not finding.hazards and not finding.missing
+
+
+def _unless_unread(facts: CommandFacts, judged: ExecJudgement) -> ExecJudgement:
+    """Deny what would be put to a person, who could not say yes to any text in particular."""
+    unread = next((each.unread for each in facts.segments if each.unread), None)
+    if unread is None or judged.decision.effect is not Effect.ASK:
+        return judged
+    reason = (
+        f"{safe(unread)} would run, and its text cannot be tied to a yes: it is too large to be read before "
+        "each run, or cannot be read now; make it smaller or readable, or write an entry that admits it"
+    )
+    denied_for = _exec(Effect.DENY, reason, "exec.unread", "built-in")
+    return structs.replace(
+        judged, decisions=(*judged.decisions, denied_for), always=AlwaysOffer(why="it is denied")
+    )
 
 
 def _security_deny(policy: ExecPolicy) -> Decision | None:
@@ -165,7 +183,7 @@ def _find(
     satisfied_by: list[str | None] = []
     admitting_entries: list[AllowlistEntry | None] = []
     for segment in facts.segments:
-        risks = _risks(segment, facts, entries, around)
+        risks = _risks(segment, facts, entries, around, policy)
         entry = admitting(segment, entries, around) if entries and not risks else None
         by = None if risks else _satisfied_by(segment, entry, policy, around.env)
         every += risks
@@ -177,16 +195,29 @@ def _find(
 
 
 def _risks(
-    segment: Segment, facts: CommandFacts, entries: Sequence[AllowlistEntry], around: Circumstances
+    segment: Segment,
+    facts: CommandFacts,
+    entries: Sequence[AllowlistEntry],
+    around: Circumstances,
+    policy: ExecPolicy,
 ) -> tuple[Hazard, ...]:
     found = hazards(segment)
     if len(facts.segments) == 1:
         return found  # there is no other command that could change what it runs
     found += changeable(segment, facts)
     exposed = changeable_script(segment, facts, around.env)
-    if not exposed or admitting(segment, (each for each in entries if not each.learned), around):
-        return found
-    return (*found, *exposed)  # no operator trusts the command whatever the script says
+    if exposed and not admitting(segment, (each for each in entries if not each.learned), around):
+        return (*found, *exposed)  # no operator trusts the command whatever the script says
+    late = () if found or exposed else unheld(segment, facts)
+    if late and not _satisfied_by(segment, _whatever_it_says(segment, entries, around), policy, around.env):
+        return late
+    return found
+
+
+def _whatever_it_says(
+    segment: Segment, entries: Sequence[AllowlistEntry], around: Circumstances
+) -> AllowlistEntry | None:
+    return admitting(segment, (each for each in entries if each.sha256 is None), around)
 
 
 def _satisfied_by(

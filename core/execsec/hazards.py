@@ -25,7 +25,7 @@ from core.shell.programs import (
     PACKAGE_RUNNERS,
     PRIVILEGE_CHANGERS,
 )
-from core.shell.scripts import NOT_THERE
+from core.shell.scripts import NOT_THERE, starts_at_once
 
 _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 # An operand of `env` behind which it still has no command to run.
@@ -84,6 +84,20 @@ def changeable_script(
         return ()
     name = module(segment) or _named_before(segment, facts, env)
     return (_replaceable(name),) if name and _behind_writers(segment, facts) else ()
+
+
+def unheld(segment: Segment, facts: CommandFacts) -> tuple[Hazard, ...]:
+    """Name a file that anybody could replace while the line runs, so that no pin would hold.
+
+    Only what the line begins with is held still.
+    """
+    executable = segment.executable
+    program = segment.words[0].value if executable is not None and not executable.trusted else None
+    file = program or next((path for path, identity in segment.scripts if identity.sha256), None)
+    if file is None or starts_at_once(segment, facts):
+        return ()
+    reason = f"`{safe(file)}` could be replaced while the commands before it run, so no entry is tied to it"
+    return (Hazard("exec.changeable", reason),)
 
 
 def _named_before(segment: Segment, facts: CommandFacts, env: Sequence[tuple[str, str]]) -> str | None:

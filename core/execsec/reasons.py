@@ -7,7 +7,7 @@ from typing import Final
 
 from core.display import safe
 from core.execsec.allowlist import runs_anything
-from core.execsec.pins import variables
+from core.execsec.pins import cannot_be_pinned, variables
 from core.execsec.policy import ExecPolicy
 from core.execsec.safe_bins import beyond_input
 from core.model.command import CommandFacts, Segment
@@ -40,7 +40,7 @@ def _grouped(reasons: Iterable[str]) -> Iterator[str]:
 
 def may_change(facts: CommandFacts) -> str:
     """Say what no binding holds, so that a yes is given knowing it."""
-    changing = (segment.unpinned for segment in facts.segments if segment.unpinned)
+    changing = filter(None, map(cannot_be_pinned, facts.segments))
     found = next((each for each in changing if not each.endswith(NOT_THERE)), None)
     return f"; {safe(found)} may change before it runs" if found else ""
 

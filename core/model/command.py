@@ -121,7 +121,9 @@ class Segment(Struct, frozen=True):
     where a `cd` before it could not be followed; `elsewhere` are the other directories it may run in, should
     a `cd` before it fail. `wrappers` are what was looked through, outermost first.
     `scripts` are the files that a program which runs anything is given, by path, and MISSING for what it
-    would run and is not there; `interpreters` those of them that run others by their `#!`.
+    would run and is not there; `interpreters` those of them that run others by their `#!`, `carried` those
+    that may run because a word of what runs its words, or a variable, names them.
+    `unread` names the script that surely runs, and of which nobody knows the text.
     `piped` is whether its input comes from a pipe or with the request.
     `unpinned` names what runs, and what no pin could hold.
     `nowhere` is what a `cd` before it names, where no such directory is.
@@ -143,6 +145,8 @@ class Segment(Struct, frozen=True):
     unpinned: str | None = None
     assigned_before: tuple[tuple[str, Word], ...] = ()
     nowhere: str | None = None
+    carried: tuple[str, ...] = ()
+    unread: str | None = None
 
     @property
     def places(self) -> tuple[str, ...]:

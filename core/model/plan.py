@@ -85,7 +85,7 @@ class BoundCommand:
     executables: tuple[Executable, ...]
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
     run_by: Executable | None = None
-    begins_with: tuple[str, ...] = ()  # the files that run first, programs and scripts, by path
+    begins_with: tuple[str, ...] = ()  # the files that run first, or may, by path
     real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 
@@ -94,7 +94,8 @@ class RunOrder:
     """One bound command to run: `argv` is executed, the program itself or a shell with the canonical line.
 
     `stdin` are the bytes whose sha256 in hex is `bound.stdin`; both are None where nothing is fed.
-    `by_person` tells that a person allowed it, and no rule alone; `agent` is who asked.
+    `by_person` tells that a person allowed it, and no rule alone; `agent` is who asked. `pinned` are the files
+    to whose text the entries that admitted it are tied, of what it begins with.
     """
 
     request_id: str
@@ -104,11 +105,17 @@ class RunOrder:
     stdin: bytes | None = None
     by_person: bool = False
     agent: str = "<id>"
+    pinned: tuple[str, ...] = ()
 
     @property
     def workspace_key(self) -> str:
         """Where the configuration names the agent's workspace."""
         return f"agents.{self.agent}.workspace"
+
+    @property
+    def held_still(self) -> tuple[str, ...]:
+        """The files that must be as they were looked at until the run has begun."""
+        return tuple(dict.fromkeys((*self.bound.begins_with, *self.pinned)))
 
 
 class RunStatus(StrEnum):

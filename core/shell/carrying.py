@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from core.model.command import Segment
 from core.shell.programs import CARRYING_OPTIONS, LISTING_OPTIONS
@@ -20,10 +20,20 @@ def listing_option(segment: Segment, found: frozenset[str]) -> str | None:
     return _first(segment, found, LISTING_OPTIONS)
 
 
+def carrying_options(segment: Segment, found: frozenset[str]) -> Iterator[int]:
+    """Give where among the words such options stand."""
+    return _all(segment, found, CARRYING_OPTIONS)
+
+
 def _first(segment: Segment, found: frozenset[str], table: Mapping[str, frozenset[str]]) -> str | None:
+    return next((segment.words[at].value for at in _all(segment, found, table)), None)
+
+
+def _all(segment: Segment, found: frozenset[str], table: Mapping[str, frozenset[str]]) -> Iterator[int]:
     listed = _NOTHING.union(*[table[each] for each in found if each in table])
-    options = (argument for argument in segment.argv[1:] if argument[:1] == "-") if listed else ()
-    return next((argument for argument in options if any(_is_option(argument, o) for o in listed)), None)
+    for at, argument in enumerate(segment.argv[1:] if listed else (), 1):
+        if argument[:1] == "-" and any(_is_option(argument, option) for option in listed):
+            yield at
 
 
 def _is_option(argument: str, option: str) -> bool:

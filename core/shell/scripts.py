@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import dropwhile, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from msgspec.structs import replace
 
-from core.model.command import MISSING, NOT_LOOKED_AT, CommandFacts, FileIdentity, Segment
+from core.model.command import (
+    MISSING,
+    NOT_LOOKED_AT,
+    UNHASHED,
+    CommandFacts,
+    Executable,
+    FileIdentity,
+    Segment,
+)
 from core.ports import Resolver
 from core.shell.builtins import harmless
+from core.shell.carried import RUN_WORDS, words_that_run
 from core.shell.carrying import carrying_option
 from core.shell.environment import only_looks
 from core.shell.named_files import LONGEST_PATH, at, endings, module_files, paths, paths_in, pieces
 from core.shell.names import loads_nothing, names
 from core.shell.piped import only_filters
 from core.shell.program_file import RUNS_OPERAND, may_be_verb, module, operands
-from core.shell.programs import CARRIERS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS
 from core.shell.shebang import interpreters
 
 MAX_FILES: Final = 2048
@@ -29,9 +37,9 @@ MAX_TEXT: Final = 256 * 1024  # characters of values, each counted once for ever
 MAX_SEARCHED: Final = 16  # places of a PATH that the line itself sets
 NOT_THERE: Final = "(not there now)"
 _TOO_MANY: Final = "one of more files than are looked at"
-_RUN_WORDS: Final = CARRIERS | PRIVILEGE_CHANGERS | PACKAGE_RUNNERS
 _BARE: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _PATH: Final = "PATH"
+_NO_TEXT: Final = (b"\x7fELF", b"PK\x03\x04")  # beginnings of a program, and of an archive that Java runs
 _DEEPEST: Final = (
     LONGEST_PATH // 4
 )  # from a deeper directory a path may be followed that is too long to look at
@@ -57,22 +65,37 @@ def with_scripts(
 
 def begins_with(facts: CommandFacts) -> tuple[str, ...]:
     """Name the files that run first, by path: the programs of the first pipeline, and what they are given."""
-    return tuple(dict.fromkeys(path for segment in _first_pipeline(facts) for path in _runs(segment)))
+    return tuple(dict.fromkeys(path for segment in _begin(facts) for path in _runs(segment)))
 
 
-def _first_pipeline(facts: CommandFacts) -> Iterator[Segment]:
-    segments = dropwhile(lambda segment: segment.builtin, facts.segments)
-    for segment in segments:
+def pinned_files(facts: CommandFacts, by_pin: Sequence[bool]) -> tuple[str, ...]:
+    """Name the files whose text is pinned, of what runs first; `by_pin` tells which parts a pin admits."""
+    first = set(map(id, _begin(facts)))
+    tied = (each for each, pinned in zip(facts.segments, by_pin, strict=False) if pinned)
+    held = (each for each in tied if id(each) in first)
+    return tuple(dict.fromkeys(path for each in held for path, identity in each.scripts if identity.sha256))
+
+
+def starts_at_once(segment: Segment, facts: CommandFacts) -> bool:
+    """Tell whether it belongs to what the line begins with, so that its files are held still."""
+    return any(each is segment for each in _begin(facts))
+
+
+def _begin(facts: CommandFacts) -> Iterator[Segment]:
+    """Give the first pipeline, and the builtins before it."""
+    begun = False
+    for segment in facts.segments:
+        begun = begun or not segment.builtin
         yield segment
-        if segment.operator != "|":
+        if begun and segment.operator != "|":
             return
 
 
 def _runs(segment: Segment) -> Iterator[str]:
     yield from (executable.path for executable in segment.executables)
-    there = {path for path, identity in segment.scripts if identity is not MISSING}
+    there = {path for path, identity in segment.scripts if identity not in (MISSING, NOT_LOOKED_AT)}
     given = (place for operand in operands(segment) for place in at(segment, operand))
-    yield from there.intersection((*given, *module_files(segment), *segment.interpreters))
+    yield from there.intersection((*given, *module_files(segment), *segment.interpreters, *segment.carried))
 
 
 def _may_read_programs(segment: Segment) -> bool:
@@ -87,7 +110,7 @@ def _may_read_programs(segment: Segment) -> bool:
 
 def _runs_words(segment: Segment) -> bool:
     """Tell whether any of its words may be a program, or a line with programs in it."""
-    return segment.builtin or bool(names(segment) & _RUN_WORDS) or _has_carrying_option(segment)
+    return segment.builtin or bool(names(segment) & RUN_WORDS) or _has_carrying_option(segment)
 
 
 def _has_carrying_option(segment: Segment) -> bool:
@@ -112,26 +135,47 @@ class _Looking:
     def added(self, segment: Segment) -> Segment:
         """Add the files of a segment, and what runs beside them that no pin could hold."""
         held: dict[str, FileIdentity] = {}
+        carried: dict[str, FileIdentity] = {}
         try:
             path = self._searched(segment)
-            self._hold(segment, path, held)
+            self._hold(segment, path, held, carried)
             named = len(held)
             unpinned = self._interpreters(segment, path, held) or self._unpinned(segment)
         except _TooManyError:
             named, unpinned = len(held), _TOO_MANY
         interpreters = tuple(islice(held, named, None))
-        return replace(segment, scripts=tuple(held.items()), interpreters=interpreters, unpinned=unpinned)
+        return replace(
+            segment,
+            scripts=tuple(held.items()),
+            interpreters=interpreters,
+            unpinned=unpinned,
+            carried=tuple(place for place, identity in carried.items() if identity.sha256),
+            unread=self._unread(segment, held, interpreters),
+        )
 
-    def _hold(self, segment: Segment, path: tuple[str, ...], held: dict[str, FileIdentity]) -> None:
+    def _hold(
+        self,
+        segment: Segment,
+        path: tuple[str, ...],
+        held: dict[str, FileIdentity],
+        carried: dict[str, FileIdentity],
+    ) -> None:
         """Add what is there of what is named, and of what would run also where it is to be.
 
         A file put there later makes another command of it.
         """
         self._look(paths(segment), held)
         self._look(module_files(segment), held, missing=True)
-        for text in self._values(segment):
-            self._look(_by_value(segment, text, path), held, missing=True)
+        try:
+            for text in self._values(segment):
+                self._look(_by_value(segment, text, path), carried, missing=True)
+        finally:
+            held.update(carried)
         self._look(_run(segment, path), held, missing=True)
+        if _runs_words(segment):
+            for text in self._words_that_run(segment, path):
+                whole = any(map(str.isspace, text))  # its parts are given by themselves
+                self._look((_places if whole else _by_word)(segment, text, path), carried)
         self._look(self._operands(segment), held, missing=True)
 
     def _look(self, named: Iterable[str], held: dict[str, FileIdentity], *, missing: bool = False) -> None:
@@ -186,6 +230,27 @@ class _Looking:
                 if not self._seen.get(place):
                     yield place
                     yield from (f"{place}{end}" for end in endings(segment))
+
+    def _words_that_run(self, segment: Segment, path: tuple[str, ...]) -> Iterator[str]:
+        def found(name: str) -> Executable | None:
+            relative = "/" in name and not name.startswith("/")
+            return None if relative or path != self._path else self._resolver.find(name, path=path, cwd="/")
+
+        return words_that_run(segment, found)
+
+    def _unread(
+        self, segment: Segment, held: Mapping[str, FileIdentity], interpreters: Iterable[str]
+    ) -> str | None:
+        """Find what surely runs, and is too large to be read, or closed to us: no program, and no archive."""
+        given = (place for operand in operands(segment) for place in at(segment, operand))
+        first = next((place for place in given if held.get(place, MISSING) is not MISSING), None)
+        for place in (*filter(None, (first,)), *module_files(segment), *interpreters):
+            identity = held.get(place, MISSING)
+            if identity.sha256 != UNHASHED or identity == NOT_LOOKED_AT:
+                continue
+            if not (self._resolver.beginning(place, identity) or b"").startswith(_NO_TEXT):
+                return place
+        return None
 
     def _interpreters(
         self, segment: Segment, path: tuple[str, ...], held: dict[str, FileIdentity]
@@ -282,9 +347,13 @@ def _run(segment: Segment, path: tuple[str, ...]) -> Iterator[str]:
     if _runs_words(segment):
         for word in segment.words[1:]:
             if word.literal:
-                yield from _places(segment, word.value, path)
-                for piece in pieces(word.value):
-                    yield from _places(segment, piece, path)
+                yield from _by_word(segment, word.value, path)
+
+
+def _by_word(segment: Segment, text: str, path: tuple[str, ...]) -> Iterator[str]:
+    yield from _places(segment, text, path)
+    for piece in pieces(text):
+        yield from _places(segment, piece, path)
 
 
 def _relative(command: Segment) -> str | None:

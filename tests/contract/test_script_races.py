@@ -147,14 +147,20 @@ async def test_a_pin_holds_beside_commands_that_only_read(system, script, beside
     assert verdict.effect is effect, verdict.decision
 
 
-async def test_a_script_too_large_to_be_read_each_time_is_never_remembered(make_system, tmp_path):
+async def test_a_script_too_large_to_be_read_each_time_is_denied_with_the_reason(make_system, tmp_path):
     resolver = FilesystemResolver(hash_limit=8)
     workspace = {**CONFIG, "agents": {"by_id": {"main": {"workspace": str(tmp_path)}}}}
     system = make_system(workspace, resolver=resolver)
     (tmp_path / "build.sh").write_text("echo more than eight bytes\n")
     _, verdict = await system.gate.consider(exec_call("bash", "build.sh"))
     assert verdict.always.entries == ()
-    assert "build.sh" in verdict.always.why
+    assert (verdict.effect, verdict.decision.rule) == (Effect.DENY, "exec.unread")
+    assert "build.sh would run, and its text cannot be tied to a yes" in verdict.decision.reason
+    _, verdict = await system.gate.consider(exec_call("python3", "-c", "1", "build.sh"))
+    assert (verdict.effect, verdict.always.entries) == (Effect.ASK, ()), "only worked on"
+    (tmp_path / "build.sh").write_bytes(b"\x7fELF and more")
+    _, verdict = await system.gate.consider(exec_call("bash", "build.sh"))
+    assert (verdict.effect, verdict.always.entries) == (Effect.ASK, ()), "a large program"
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,10 @@ from adapters.runners.host import HostRunner
 from core.approvals.binding import bind
 from core.errors import BindingMismatch, RunError
 from core.model.call import CommandText
+from core.model.command import CommandFacts
 from core.model.plan import RunOrder, RunResult
 from core.shell.inspect import inspect
-from core.shell.scripts import begins_with, with_scripts
+from core.shell.scripts import begins_with, pinned_files, with_scripts
 from tests.integration.runners.kit import Place, Recorder, place_on_disk
 
 PLACEMENTS = ("host", "bubblewrap", "unheld")
@@ -246,6 +247,30 @@ BEGINS = [
     ("cp good.py run.sh", ["/usr/bin/cp"]),
     ("chmod +x run.sh && ./run.sh", ["/usr/bin/chmod"]),
     ("git pull; ./run.sh", ["/usr/bin/git"]),
+    ("sleep 1; setsid ./run.sh", ["/usr/bin/sleep"]),
+    # What runs its words, or is told by an option or a variable what it runs.
+    ("setsid -w ./run.sh", ["/usr/bin/setsid", "run.sh"]),
+    ("setsid -w ./own.sh data.json", ["/usr/bin/setsid", "own.sh", "interp", "data.json"]),
+    ("xargs -I rm ./run.sh", ["/usr/bin/xargs", "run.sh"]),
+    ("setsid -w python3 good.py data.json", ["/usr/bin/setsid", "good.py"]),
+    ("setsid bash run.sh", ["/usr/bin/setsid", "run.sh"]),
+    ("setsid sh -c 'cat data.json; ./run.sh -x'", ["/usr/bin/setsid", "run.sh"]),
+    ("setsid sh -c 'cat `./run.sh`'", ["/usr/bin/setsid", "run.sh"]),
+    ("find . -name run.sh -exec ./run.sh ';'", ["/usr/bin/find", "run.sh"]),
+    ("find good.py -exec cat data.json ';' -exec ./run.sh ';'", ["/usr/bin/find", "run.sh"]),
+    ("sort --compress-program=./run.sh data.json", ["/usr/bin/sort", "run.sh"]),
+    ("sort --compress-program ./run.sh data.json", ["/usr/bin/sort", "run.sh"]),
+    ("GREP=./run.sh zgrep a data.json", ["/usr/bin/zgrep", "run.sh"]),
+    ("A='sh ./run.sh' python3 -c 1 good.py", ["/usr/bin/python3", "run.sh"]),
+    ("A=./run.sh; setsid true", ["/usr/bin/setsid", "run.sh"]),
+    ("source ./run.sh", ["run.sh"]),
+    ("cd . && eval 'bash run.sh'", ["run.sh"]),
+    # What a program of the system works on, whoever starts it, may be rewritten or removed by it.
+    ("xargs -0 sed -i s/a/b/ run.sh", ["/usr/bin/xargs"]),
+    ("setsid -w rm run.sh", ["/usr/bin/setsid"]),
+    ("setsid sh -c 'rm run.sh'", ["/usr/bin/setsid"]),
+    ("find . -exec sed -i s/a/b/ run.sh ';'", ["/usr/bin/find"]),
+    ("python3 -c 1 --init=run.sh", ["/usr/bin/python3"]),
 ]
 
 
@@ -256,7 +281,80 @@ def test_a_line_begins_with_its_programs_and_the_scripts_that_they_are_given(tmp
         (tmp_path / name).chmod(0o755)
     (tmp_path / "own.sh").write_text(f"#!{tmp_path}/interp\n")
     (tmp_path / "own.sh").chmod(0o755)
+    found = begins_with(facts(line, tmp_path))
+    there = sorted({os.path.normpath(file) for file in found})
+    assert there == sorted(str(tmp_path / file) for file in files)
+
+
+PINNED = [
+    ("python3 -c 1 --init=run.sh", ["run.sh"]),
+    ("python3 -c 1 -init ./run.sh | head", ["run.sh"]),
+    ("cd . && tar -cf /dev/null run.sh", ["run.sh"]),
+    ("cat run.sh; tar -cf /dev/null run.sh", []),
+    ("cat run.sh", []),
+]
+
+
+@pytest.mark.parametrize(("line", "files"), PINNED, ids=[line for line, _ in PINNED])
+def test_what_a_pin_admits_holds_all_that_is_pinned(tmp_path, line, files):
+    (tmp_path / "run.sh").write_text("echo\n")
+    found = facts(line, tmp_path)
+    every = [True] * len(found.segments)
+    assert [os.path.normpath(file) for file in pinned_files(found, every)] == [
+        str(tmp_path / file) for file in files
+    ]
+    assert pinned_files(found, [not each for each in every]) == ()
+
+
+SLOW = "echo ready; sleep 0.6; . ./good.sh"
+READS_VARIABLE = (
+    "import os,time; print('ready', flush=True); time.sleep(.6); os.execl('/bin/sh', 'sh', os.environ['X'])"
+)
+INDIRECT = [
+    f"setsid -w sh -c '{SLOW}'",
+    f"find . -maxdepth 0 -exec sh -c '{SLOW}' ';'",
+    f'X=./good.sh python3 -c "{READS_VARIABLE}"',
+]
+
+
+def as_asked(place: Place, scripts: Path, line: str, *, held: bool) -> RunOrder:
+    """Order a line in `way`, and hold what it begins with as found by looking at it."""
+    way = scripts / "way"
+    order = place.order("/bin/sh", "-c", line, runner="host", cwd=str(way))
+    first = begins_with(facts(line, way)) if held else ()
+    return replace(order, bound=replace(order.bound, begins_with=first))
+
+
+@pytest.mark.parametrize("line", INDIRECT, ids=["carrier", "option", "variable"])
+async def test_what_runs_by_way_of_a_word_an_option_or_a_variable_is_held(place, scripts, line):
+    order = as_asked(place, scripts, line, held=False)
+    result = await run_while(place, order, "host", lambda: exchange_file(scripts))
+    assert result.stdout == "ready\nexchanged\n", result
+    (scripts / "other" / "good.sh").write_text("echo exchanged\n")
+    order = as_asked(place, scripts, line, held=True)
+    result = await run_while(place, order, "host", lambda: exchange_file(scripts))
+    assert (result.stdout, result.exit_code) == ("ready\n", KILLED)
+
+
+@pytest.mark.parametrize("runner", PLACEMENTS)
+async def test_what_an_entry_is_tied_to_is_held_where_a_rule_admits_the_run(place, scripts, runner):
+    order = slow(place, scripts / "way" / "good.sh", runner, held=False)
+    order = replace(order, pinned=(str(scripts / "way" / "good.sh"),))
+    result = await run_while(place, order, runner, lambda: exchange_file(scripts))
+    assert (result.stdout, result.exit_code) == ("ready\n", KILLED)
+
+
+async def test_what_a_person_allowed_may_rewrite_what_it_is_given(place, scripts):
+    """Such a program exchanges its own operand at once, which no yes is to forbid."""
+    way = scripts / "way"
+    for line in ("setsid -w sed -i s/reviewed/formatted/ good.sh", "perl -pi -e s/form/reform/ good.sh"):
+        order = as_asked(place, scripts, line, held=True)
+        result = await place.host.run(replace(order, by_person=True), Recorder())
+        assert (result.exit_code, result.notes) == (0, ()), result
+    assert (way / "good.sh").read_text() == "echo reformatted\n"
+
+
+def facts(line: str, work: Path) -> CommandFacts:
     resolver = FilesystemResolver().for_one_command()
-    found = inspect(CommandText(line=line), cwd=str(tmp_path), path=("/usr/bin",), resolver=resolver)
-    found = with_scripts(found, resolver, ("/usr/bin",))
-    assert sorted(begins_with(found)) == sorted(str(tmp_path / file) for file in files)
+    found = inspect(CommandText(line=line), cwd=str(work), path=("/usr/bin",), resolver=resolver)
+    return with_scripts(found, resolver, ("/usr/bin",))
