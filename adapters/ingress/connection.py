@@ -30,7 +30,7 @@ from core.credentials import digest
 from core.desks import AgentDesk, Gatekeeper, OperatorDesks
 from core.errors import NotPermitted, PassphraseNeeded, RequestError, SaysoError, UnknownRequest
 from core.model.principal import PeerCredentials, Reviewer
-from core.model.terminal import Seat, Terminal
+from core.model.terminal import Seat
 
 log = logging.getLogger(__name__)
 
@@ -74,13 +74,13 @@ class Connection:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         peer: PeerCredentials,
-        terminal: Terminal | None = None,
+        seat: Seat | None = None,
     ) -> None:
         self._service = service
         self._reader = reader
         self._writer = writer
         self._peer = peer
-        self._seat = Seat(terminal)
+        self._seat = seat or Seat(None)
         self._lines = LineReader()
         self._answer: Answer | None = None
         self._most_values = VALUES_LIMIT

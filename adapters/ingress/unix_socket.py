@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapters.ingress.connection import Connection, Service
-from adapters.ingress.terminals import terminal_of
+from adapters.ingress.terminals import seat_of
 from core.desks import AgentDesk, Gatekeeper, OperatorDesks
 from core.errors import StartError
 from core.model.principal import PeerCredentials
@@ -85,8 +85,8 @@ class UnixSocketIngress:
         peer = _peer_of(sock)
         # At once: where the kernel cannot pin the peer's pid, another process may soon have it.
         desks = self._service.operator
-        terminal = terminal_of(sock, peer) if desks is not None and desks.passphrase.asks else None
-        connection = Connection(self._service, reader, writer, peer, terminal)
+        seat = seat_of(sock, peer) if desks is not None and desks.passphrase.asks else None
+        connection = Connection(self._service, reader, writer, peer, seat)
         task = asyncio.create_task(connection.serve(), name=f"socket pid {peer.pid}")
         self._connections[task] = connection
         task.add_done_callback(self._connections.pop)
