@@ -25,6 +25,7 @@ class Way:
     control: str | None = None
     why: str = ""
     needs_root: bool = False  # to be laid out
+    needs_cgroup: bool = False  # that root can make and give away
     workspace: str = "w"
     cwd: str | None = None
 
@@ -99,6 +100,8 @@ READ = [
     Way("io in the kernel by sendfile", 'exec 7<"$S/token" && cat <&7'),
 ]
 PROCESSES = [
+    Way("freeze what is in a control group", 'echo 1 >"$K/cgroup.freeze"', GAIN, needs_cgroup=True),
+    Way("make a control group", 'mkdir "$K/own"', GAIN, needs_cgroup=True),
     *(
         Way(f"{part} of a process outside", f'cat "/proc/$N/{part}"')
         for part in ("cwd/token", "fd/3", "environ")
