@@ -69,12 +69,17 @@ async def open_agent_socket(
 
 def place_of(settings: SocketSettings, env: Mapping[str, str]) -> Place | None:
     """Tell where the socket belongs; raises StartError for a group that cannot be let in."""
-    named = Path(settings.path) if settings.path else default_path(env)
+    named = named_path(settings, env)
     group = _group(settings.shared_with) if settings.shared_with else None
     if named is None:
         return None
     # Bound where the links lead today: one that is changed later leads nobody from the checked directory.
     return Place(_without_links(named), group, settings.path is not None)
+
+
+def named_path(settings: SocketSettings, env: Mapping[str, str]) -> Path | None:
+    """Tell where the socket is looked for, links and all."""
+    return Path(settings.path) if settings.path else default_path(env)
 
 
 def default_path(env: Mapping[str, str]) -> Path | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from adapters.runners.accounts import own_home
 from adapters.runners.host_trial import why_not_held
-from bot.agent_socket import place_of
+from bot.agent_socket import named_path, place_of
 from bot.apart import refuse_entangled
 from core.config import Config
 from core.errors import ConfigError, RunError
@@ -35,7 +35,8 @@ def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
     mine = os.path.realpath(own_home())
     homes = {"/home", "/root", mine} - {"/", "/nonexistent"}
     root = config.sandboxing.workspace_root or default_root(state_dir, is_root=is_root)
-    refuse_entangled(config, str(home), root, protected)
+    agent_socket = named_path(config.daemon.socket, os.environ)
+    refuse_entangled(config, str(home), root, protected, agent_socket and str(agent_socket))
     _not_opened(config, (state_dir, *protected))
     workspace_root = os.path.realpath(root)
     found = Site(
