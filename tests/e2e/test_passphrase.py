@@ -239,7 +239,11 @@ def test_status_tells_without_it_that_the_daemon_lives_and_no_more(locked, open_
     assert told["passphrase"] == "no-terminal"
     terminal = open_terminal(daemon)
     assert json.loads(terminal.run("sayso status --json")[1])["passphrase"] == "needed"
+    plain = terminal.run("sayso status")[1]
+    assert "after: sayso operator unlock" in plain
+    assert "runs on the host" not in plain
     terminal.run("sayso operator unlock", RIGHT)
+    assert "runs on the host are" in terminal.run("sayso status")[1]
     assert "waiting" in json.loads(terminal.run("sayso status --json")[1])
 
 
