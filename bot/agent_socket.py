@@ -98,7 +98,7 @@ def default_path(env: Mapping[str, str]) -> Path | None:
 
 def prepare(place: Place, home: Path) -> None:
     """Make the directory where it is missing, open it to the group; raises StartError if that is unsafe."""
-    _look_at_path(place, home)
+    look_ahead(place, home)
     try:
         if not place.directory.exists():
             place.directory.mkdir(mode=0o700)
@@ -107,6 +107,20 @@ def prepare(place: Place, home: Path) -> None:
             os.chown(place.directory, -1, place.group.id)
             place.directory.chmod(_mode(place.directory) & 0o705 | 0o010)
         _look_at_way(place)
+    except OSError as error:
+        raise StartError(
+            f"{place.directory} cannot hold a socket: {error.strerror}; {_making(place)}"
+        ) from None
+
+
+def look_ahead(place: Place, home: Path) -> None:
+    """Raise StartError for what no start could use, and change nothing."""
+    _look_at_path(place, home)
+    try:
+        if place.directory.exists():
+            _look_at_owner(place)
+        else:
+            place.directory.parent.stat()
     except OSError as error:
         raise StartError(
             f"{place.directory} cannot hold a socket: {error.strerror}; {_making(place)}"

@@ -143,6 +143,16 @@ def _group_id(group: str | None) -> int | None:
         raise StartError(f"the socket's group {group!r} does not exist on this machine") from None
 
 
+def refuse_other_file(path: Path) -> None:
+    """Raise StartError where something else than a socket has the place."""
+    if os.path.lexists(path) and not stat.S_ISSOCK(path.lstat().st_mode):
+        raise StartError(_in_the_way(path))
+
+
+def _in_the_way(path: Path) -> str:
+    return f"{path} is in the way: it is not a socket; move it, then start again"
+
+
 def _clear(path: Path) -> None:
     """Remove a socket that nobody answers on; anything else stays and is an error."""
     try:
@@ -152,7 +162,7 @@ def _clear(path: Path) -> None:
     except OSError as error:
         raise StartError(f"cannot listen on {path}: {error.strerror}") from error
     if not stat.S_ISSOCK(mode):
-        raise StartError(f"{path} is in the way: it is not a socket; move it, then start again")
+        raise StartError(_in_the_way(path))
     if _answered(path):
         raise StartError(f"another daemon answers on {path}; stop it first, or choose another place")
     path.unlink(missing_ok=True)

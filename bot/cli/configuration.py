@@ -15,7 +15,8 @@ from bot.client import home
 from bot.config import LoadedConfig, Overrides, load
 from bot.config.tree import Parts, find, path_text
 from bot.site import survey
-from core.errors import ConfigError
+from bot.usable import refuse_bad_socket, warnings_of_machine
+from core.errors import ConfigError, StartError
 
 
 def loaded(paths: Sequence[Path]) -> LoadedConfig:
@@ -58,15 +59,17 @@ def _refuse_unusable(found: LoadedConfig) -> None:
     """Refuse what starting would refuse of the places on this machine."""
     try:
         survey(found.config, Path(home()), found.protected_paths)
-    except ConfigError as error:
+        refuse_bad_socket(found, Path(home()))
+    except (ConfigError, StartError) as error:
         raise exits.BadConfiguration(str(error)) from None
 
 
 def _check(found: LoadedConfig, *, as_json: bool) -> int:
+    warnings = [*found.warnings, *warnings_of_machine(found)]
     if as_json:
-        put_json({"ok": True, "warnings": list(found.warnings)})
+        put_json({"ok": True, "warnings": warnings})
         return exits.OK
-    for warning in found.warnings:
+    for warning in warnings:
         note(f"warning: {warning}", "yellow")
     print("the configuration is valid")
     return exits.OK
