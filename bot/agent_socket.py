@@ -74,12 +74,17 @@ async def open_agent_socket(
 
 def place_of(settings: SocketSettings, env: Mapping[str, str]) -> Place | None:
     """Tell where the socket belongs; raises StartError for a group that cannot be let in."""
-    named = Path(settings.path) if settings.path else default_path(env)
+    named = named_path(settings, env)
     group = _group(settings.shared_with) if settings.shared_with else None
     if named is None:
         return None
     # Bound where the links lead today: one that is changed later leads nobody from the checked directory.
     return Place(_without_links(named), group, settings.path is not None)
+
+
+def named_path(settings: SocketSettings, env: Mapping[str, str]) -> Path | None:
+    """Tell where the socket is looked for, links and all."""
+    return Path(settings.path) if settings.path else default_path(env)
 
 
 def default_path(env: Mapping[str, str]) -> Path | None:
@@ -98,7 +103,7 @@ def default_path(env: Mapping[str, str]) -> Path | None:
 
 def prepare(place: Place, home: Path) -> None:
     """Make the directory where it is missing, open it to the group; raises StartError if that is unsafe."""
-    _look_at_path(place, home)
+    look_ahead(place, home)
     try:
         if not place.directory.exists():
             place.directory.mkdir(mode=0o700)
@@ -107,6 +112,20 @@ def prepare(place: Place, home: Path) -> None:
             os.chown(place.directory, -1, place.group.id)
             place.directory.chmod(_mode(place.directory) & 0o705 | 0o010)
         _look_at_way(place)
+    except OSError as error:
+        raise StartError(
+            f"{place.directory} cannot hold a socket: {error.strerror}; {_mend(place)}"
+        ) from None
+
+
+def look_ahead(place: Place, home: Path) -> None:
+    """Raise StartError for what no start could use, and change nothing."""
+    _look_at_path(place, home)
+    try:
+        if place.directory.exists():
+            _look_at_owner(place)
+        else:
+            place.directory.parent.stat()
     except OSError as error:
         raise StartError(
             f"{place.directory} cannot hold a socket: {error.strerror}; {_mend(place)}"

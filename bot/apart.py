@@ -40,7 +40,9 @@ class Place:
         return f"{self.key} ({self.path}{f', which is {self.real}' if self.real != self.path else ''})"
 
 
-def refuse_entangled(config: Config, home: str, workspace_root: str, protected: Sequence[str]) -> None:
+def refuse_entangled(
+    config: Config, home: str, workspace_root: str, protected: Sequence[str], agent_socket: str | None
+) -> None:
     """Raise ConfigError for the first two places that lie in one another and must not; it names both."""
     root = Place("sandboxing.workspaceRoot", workspace_root)
     workspaces = [
@@ -52,7 +54,7 @@ def refuse_entangled(config: Config, home: str, workspace_root: str, protected: 
     _apart_from_root(root, workspaces)
     _apart_from_each_other(workspaces)
     writable = [root, *(one for one in workspaces if _is_written(config, one))]
-    _out_of_reach(_kept(config, home, protected), writable)
+    _out_of_reach(_kept(config, home, protected, agent_socket), writable)
     _ways_out_of_reach(config, workspaces, root, writable)
 
 
@@ -104,8 +106,11 @@ def _is_written(config: Config, workspace: Place) -> bool:
     return access is WorkspaceAccess.RW
 
 
-def _kept(config: Config, home: str, protected: Sequence[str]) -> Iterator[Place]:
+def _kept(config: Config, home: str, protected: Sequence[str], agent_socket: str | None) -> Iterator[Place]:
     yield Place("SAYSO_HOME", home)
+    if agent_socket is not None:  # who binds another there is told the tokens of those who ask
+        by_default = "" if config.daemon.socket.path else ", its default"
+        yield Place(f"daemon.socket.path{by_default}", agent_socket)
     for index, path in enumerate(config.sandboxing.masked):
         yield Place(f"sandboxing.masked[{index}]", path)
     for path in protected:

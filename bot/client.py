@@ -243,7 +243,7 @@ def _connected(paths: Sequence[str], role: str) -> socket.socket:
         sock.settimeout(ANSWER_TIMEOUT_S)
         try:
             sock.connect(path)
-            _be_no_stranger(sock, path)
+            _be_no_stranger(sock, path, role)
         except OSError as error:
             sock.close()
             tried.append((path, error.strerror or str(error)))
@@ -265,19 +265,34 @@ def _unix_socket() -> socket.socket:
         raise Unreachable(f"no Unix socket can be made here: {error.strerror or error}") from None
 
 
-def _be_no_stranger(sock: socket.socket, path: str) -> None:
-    """Check who listens: root, this user, or whose directory the socket lies in; raises Stranger."""
+def _be_no_stranger(sock: socket.socket, path: str, role: str) -> None:
+    """Check who listens: root, this user, or for agents whose directory it lies in; raises Stranger."""
     peer = int.from_bytes(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)[4:8], sys.byteorder)
     if peer in (0, os.geteuid()):
         return
+    if role == "operator" and os.geteuid() != 0:  # nobody else's daemon has this user for its operator
+        raise Stranger(
+            f"{_name(peer)} listens on {path}; the operator's token was not sent. The operator's socket is "
+            f"root's or yours (uid {os.geteuid()}): decide as the daemon's user, or leave out --socket and "
+            "SAYSO_SOCKET"
+        )
     directory = os.path.dirname(os.path.abspath(path))  # noqa: PTH100, PTH120 - as above
     owner = os.stat(directory).st_uid  # noqa: PTH116 - as above
     doubt = _changeable(directory, owner) if peer == owner else f"its directory belongs to uid {owner}"
     if doubt:
         raise Stranger(
-            f"uid {peer} listens on {path}, and {doubt}; no token was sent. It must be root, you "
+            f"{_name(peer)} listens on {path}, and {doubt}; no token was sent. It must be root, you "
             f"(uid {os.geteuid()}), or the owner of the socket's directory where nobody else can change that"
         )
+
+
+def _name(uid: int) -> str:
+    import pwd  # noqa: PLC0415 - for this message alone
+
+    try:
+        return f"uid {uid} ({pwd.getpwuid(uid).pw_name})"
+    except KeyError:
+        return f"uid {uid}"
 
 
 def _changeable(directory: str, owner: int) -> str:

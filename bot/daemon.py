@@ -22,6 +22,7 @@ from bot.sealed import seal
 from bot.tasks import owned
 from bot.turns import take_turns
 from bot.undumpable import close_to_other_processes
+from bot.usable import refuse_bad_socket, warnings_of_machine
 from bot.wiring import Ready, assemble
 from core.errors import ConfigError, StartError, StoreError
 
@@ -39,6 +40,7 @@ def up(options: UpOptions) -> int:
         loaded = _read(options)
         read = _again(options)
         home = prepare(state_directory())
+        refuse_bad_socket(loaded, home.path)
         _log_to_stderr(loaded)
         if open_because:
             log.warning(
@@ -167,7 +169,7 @@ def _log_to_stderr(loaded: LoadedConfig) -> None:
         level=loaded.config.log.level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
-    for warning in loaded.warnings:
+    for warning in (*loaded.warnings, *warnings_of_machine(loaded)):
         log.warning("%s", warning)
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from adapters.runners.accounts import own_home
 from adapters.runners.host_trial import why_not_held
-from bot.agent_socket import place_of
+from bot.agent_socket import named_path, place_of
 from bot.apart import refuse_entangled
 from core.config import Config
-from core.errors import ConfigError, RunError
+from core.errors import ConfigError, RunError, StartError
 from core.judge import Site
 from core.model.plan import SandboxPlan
 from core.sandbox.plan import host_plan
@@ -35,7 +35,8 @@ def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
     mine = os.path.realpath(own_home())
     homes = {"/home", "/root", mine} - {"/", "/nonexistent"}
     root = config.sandboxing.workspace_root or default_root(state_dir, is_root=is_root)
-    refuse_entangled(config, str(home), root, protected)
+    named = named_path(config.daemon.socket, os.environ)
+    refuse_entangled(config, str(home), root, protected, str(named) if named else None)
     _not_opened(config, (state_dir, *protected))
     workspace_root = os.path.realpath(root)
     found = Site(
@@ -77,7 +78,10 @@ def program_files() -> tuple[str, ...]:
 
 def _agent_sockets(config: Config) -> tuple[str, ...]:
     """Give the directory of the agents' own socket, which a run may connect to and not change."""
-    place = place_of(config.daemon.socket, os.environ)
+    try:
+        place = place_of(config.daemon.socket, os.environ)
+    except StartError as error:
+        raise ConfigError(str(error)) from None
     return () if place is None else (str(place.directory),)
 
 

@@ -118,10 +118,7 @@ async def assemble(
     `read` reads the configuration again.
     """
     home = hold.home
-    parsers = stack.enter_context(ParserPool())
-    parsers.start()
-    guardian = stack.enter_context(Guardian())
-    _hear_of_exchanges()
+    parsers, guardian = _beside(stack)
     clock = SystemClock()
     store = await stack.enter_async_context(open_store(home.database))
     credentials = await _credentials(loaded, store, clock, home)
@@ -263,6 +260,15 @@ def _passphrase(live: Live, store: Store, clock: Clock, home: Home) -> Passphras
 def _alarm_and_lock(passphrase: PassphraseGuard, people: People, console: OperatorConsole) -> None:
     passphrase.on_security.append(people.herald.hear)
     console.on_locked.append(passphrase.forget_all)
+
+
+def _beside(stack: AsyncExitStack) -> tuple[ParserPool, Guardian]:
+    """Start what must be there before anything untrusted is: processes of our own, the watch for exchanges."""
+    parsers = stack.enter_context(ParserPool())
+    parsers.start()
+    guardian = stack.enter_context(Guardian())
+    _hear_of_exchanges()
+    return parsers, guardian
 
 
 def _loaded(guardian: Guardian, parsers: ParserPool) -> None:

@@ -89,6 +89,10 @@ class ShellOnATerminal:
             self.type(answer)
         return self.end(mark, start)
 
+    def ended(self):
+        """Tell whether the shell has gone."""
+        return self._shell.poll() is not None
+
     def close(self):
         self._shell.kill()
         self._shell.wait(10)

@@ -24,13 +24,14 @@ from adapters.ingress.jsonrpc import (
     is_large,
     line_too_long,
 )
+from adapters.ingress.namespaces import refusal_of
 from adapters.ingress.operator_methods import OPERATOR_METHODS, WITHOUT_PASSPHRASE, OperatorCall
 from adapters.ingress.params import Hello, read
 from core.credentials import digest
 from core.desks import AgentDesk, Gatekeeper, OperatorDesks
 from core.errors import NotPermitted, PassphraseNeeded, RequestError, SaysoError, UnknownRequest
 from core.model.principal import PeerCredentials, Reviewer
-from core.model.terminal import Seat, Terminal
+from core.model.terminal import Seat
 
 log = logging.getLogger(__name__)
 
@@ -74,13 +75,13 @@ class Connection:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         peer: PeerCredentials,
-        terminal: Terminal | None = None,
+        seat: Seat | None = None,
     ) -> None:
         self._service = service
         self._reader = reader
         self._writer = writer
         self._peer = peer
-        self._seat = Seat(terminal)
+        self._seat = seat or Seat(None)
         self._lines = LineReader()
         self._answer: Answer | None = None
         self._most_values = VALUES_LIMIT
@@ -173,6 +174,8 @@ class Connection:
         # Before the token is looked at: here it is worth nothing, and nothing tells it is right.
         if desks is None:
             raise RpcError(Code.NOT_PERMITTED, _AGENTS_ALONE, field="role")
+        if why := refusal_of(self._writer.get_extra_info("socket"), self._peer):
+            raise RpcError(Code.NOT_PERMITTED, why, field="role")
         if not self._service.gatekeeper.operator(token):
             raise RpcError(Code.UNAUTHENTICATED, "this is not the operator's token", field="token")
         self._most_values = OPERATOR_VALUES_LIMIT

@@ -10,7 +10,7 @@ from errno import ENOPROTOOPT
 from pathlib import Path
 
 from core.model.principal import PeerCredentials
-from core.model.terminal import Terminal
+from core.model.terminal import Seat, Terminal
 
 _SO_PEERPIDFD = 77  # Linux 6.5; Python 3.11 does not name it
 _SESSION, _TTY, _STARTED = 3, 4, 19  # of what follows the name in /proc/PID/stat
@@ -24,18 +24,31 @@ class _Process:
     started: int
 
 
+def seat_of(sock: socket.socket, peer: PeerCredentials) -> Seat:
+    """Return where the peer sits; the seat looks again whether it still does, each time it is asked."""
+    terminal, process = terminal_of(sock, peer), _process(peer.pid)
+
+    def still() -> bool:
+        # The start tells two processes of one pid apart where the kernel cannot.
+        now = _process(peer.pid)
+        same = process is not None and now is not None and now.started == process.started
+        return same and terminal_of(sock, peer) == terminal
+
+    return Seat(terminal, still=still)
+
+
 def terminal_of(sock: socket.socket, peer: PeerCredentials) -> Terminal | None:
     """Return the peer's controlling terminal; None where it has none, is gone, or cannot be seen."""
-    pinned = _pinned(sock, peer.pid)
-    if pinned is None:
+    held = pinned(sock, peer.pid)
+    if held is None:
         return None
     try:
-        return _terminal(peer, pinned)
+        return _terminal(peer, held)
     finally:
-        os.close(pinned)
+        os.close(held)
 
 
-def _pinned(sock: socket.socket, pid: int) -> int | None:
+def pinned(sock: socket.socket, pid: int) -> int | None:
     """Open the process that connected, so that its pid can be nobody else's unnoticed."""
     try:
         return sock.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
@@ -48,7 +61,7 @@ def _pinned(sock: socket.socket, pid: int) -> int | None:
         return None
 
 
-def _terminal(peer: PeerCredentials, pinned: int) -> Terminal | None:
+def _terminal(peer: PeerCredentials, held: int) -> Terminal | None:
     process = _process(peer.pid)
     if process is None or not process.tty:
         return None
@@ -56,7 +69,7 @@ def _terminal(peer: PeerCredentials, pinned: int) -> Terminal | None:
     if leader is None or (leader.session, leader.tty) != (process.session, process.tty):
         return None
     # In its session before and after, and alive: the number of the leader was that one's all the time.
-    if _process(peer.pid) != process or not _alive(pinned):
+    if _process(peer.pid) != process or not alive(held):
         return None
     return Terminal(peer.uid, process.tty, process.session, leader.started, _name(process.tty))
 
@@ -72,9 +85,10 @@ def _process(pid: int) -> _Process | None:
     return _Process(int(fields[_SESSION]), int(fields[_TTY]), int(fields[_STARTED]))
 
 
-def _alive(pinned: int) -> bool:
+def alive(held: int) -> bool:
+    """Tell whether a process that was pinned has not ended."""
     poll = select.poll()
-    poll.register(pinned, select.POLLIN)
+    poll.register(held, select.POLLIN)
     return not poll.poll(0)
 
 

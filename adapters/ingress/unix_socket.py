@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from adapters.ingress.connection import Connection, Service
-from adapters.ingress.terminals import terminal_of
+from adapters.ingress.terminals import seat_of
 from core.desks import AgentDesk, Gatekeeper, OperatorDesks
 from core.errors import StartError
 from core.model.principal import PeerCredentials
@@ -85,8 +85,8 @@ class UnixSocketIngress:
         peer = _peer_of(sock)
         # At once: where the kernel cannot pin the peer's pid, another process may soon have it.
         desks = self._service.operator
-        terminal = terminal_of(sock, peer) if desks is not None and desks.passphrase.asks else None
-        connection = Connection(self._service, reader, writer, peer, terminal)
+        seat = seat_of(sock, peer) if desks is not None and desks.passphrase.asks else None
+        connection = Connection(self._service, reader, writer, peer, seat)
         task = asyncio.create_task(connection.serve(), name=f"socket pid {peer.pid}")
         self._connections[task] = connection
         task.add_done_callback(self._connections.pop)
@@ -143,6 +143,16 @@ def _group_id(group: str | None) -> int | None:
         raise StartError(f"the socket's group {group!r} does not exist on this machine") from None
 
 
+def refuse_other_file(path: Path) -> None:
+    """Raise StartError where something else than a socket has the place."""
+    if os.path.lexists(path) and not stat.S_ISSOCK(path.lstat().st_mode):
+        raise StartError(_in_the_way(path))
+
+
+def _in_the_way(path: Path) -> str:
+    return f"{path} is in the way: it is not a socket; move it, then start again"
+
+
 def _clear(path: Path) -> None:
     """Remove a socket that nobody answers on; anything else stays and is an error."""
     try:
@@ -152,7 +162,7 @@ def _clear(path: Path) -> None:
     except OSError as error:
         raise StartError(f"cannot listen on {path}: {error.strerror}") from error
     if not stat.S_ISSOCK(mode):
-        raise StartError(f"{path} is in the way: it is not a socket; move it, then start again")
+        raise StartError(_in_the_way(path))
     if _answered(path):
         raise StartError(f"another daemon answers on {path}; stop it first, or choose another place")
     path.unlink(missing_ok=True)

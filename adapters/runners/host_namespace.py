@@ -23,9 +23,13 @@ from adapters.runners.other_names import other_names
 from core.model.plan import SandboxPlan
 from core.sandbox.protected import CROWDED, RUNTIME, RUNTIME_SHOWN, SPOOLS
 
+_MOUNTS: Final = Path("/proc/self/mountinfo")
+_MOUNT_POINT: Final = 4
+_CGROUPS: Final = "/sys/fs/cgroup"  # one mount on it keeps all below
 _BOUND: Final = Path("/proc/net/unix")
 _PATH_COLUMN: Final = 7
 # Beside what bwrap puts into a /dev of its own; no terminals, and nothing that types into them (uinput).
+_OCTAL: Final = re.compile(rb"\\([0-7]{3})")
 _DEVICES: Final = re.compile(
     r"accel|disk|dri|fuse|hwrng|kfd|kvm|loop\d+|mapper|net|nvidia[\w-]*|rtc\d*|snd|vhost-[\w-]+|video\d+|vsock"
 )
@@ -48,6 +52,8 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: st
         *(_sockets(account) if sockets else ()),  # the filter leaves others none to reach
         *_unwritable(kept),
     ):
+        wanted.setdefault(mount.path, mount.effect)
+    for mount in () if by_person else _unwritable(_cgroups(account)):
         wanted.setdefault(mount.path, mount.effect)
     laid = {} if by_person else _where_not_kept(home_layout(account, plan.workspace), wanted)
     spared = _spared(plan, account, cwd, by_person=by_person)
@@ -157,6 +163,26 @@ def _unwritable(paths: Iterable[str]) -> Iterator[Mount]:
         for name in (real, *other_names(real)):
             if os.path.lexists(name):
                 yield Mount(Effect.SHOW, name)
+
+
+def _cgroups(account: Account) -> Iterator[str]:
+    """Find where control groups can be changed, by which all processes in one are frozen or killed."""
+    found = dict.fromkeys(
+        _CGROUPS if place.startswith(f"{_CGROUPS}/") else place for place in _mounted("cgroup", "cgroup2")
+    )
+    yield from (place for place in found if os.path.isdir(place) and account.barrier(place) is None)  # noqa: PTH112 - for every run
+
+
+def _mounted(*kinds: str) -> Iterator[str]:
+    """Find where file systems of these kinds are mounted."""
+    for line in _MOUNTS.read_bytes().splitlines():
+        place, _, source = line.partition(b" - ")
+        if source.split(None, 1)[0].decode() in kinds:
+            yield os.fsdecode(_OCTAL.sub(_unescaped, place.split()[_MOUNT_POINT]))
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    return bytes((int(found[1], 8),))
 
 
 def _where_not_kept(laid: Mapping[str, Effect], kept: Mapping[str, Effect]) -> dict[str, Effect]:

@@ -29,7 +29,12 @@ _ABSTRACT: Final = "the host's network, where this kernel closes no abstract soc
 
 
 def meeting_place(plan: SandboxPlan, account: Account) -> str | None:
-    """Name a place that the run shares with others than root and its own account, or None."""
+    """Name a place that the run shares with others than root and its own account, or None.
+
+    An operator who shows a socket itself means it to be used.
+    """
+    if any(map(_is_socket, (*plan.readable, *plan.writable))):
+        return None
     if plan.network and not scopes_abstract_sockets():
         return _ABSTRACT
     shared = (path for path in (*plan.writable, *plan.readable) if others_get_to(path, account))
@@ -50,6 +55,13 @@ def wanted_socket(ending: Ending, streams: Streams, place: str) -> Iterator[str]
             f"it seems to have wanted a Unix socket, and a sandboxed run has none where others can get to "
             f"what it shares with the host: {place} (chmod o-rwx closes a directory to others)"
         )
+
+
+def _is_socket(path: str) -> bool:
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116 - for every run
+    except OSError:
+        return False
 
 
 def _of_others(plan: SandboxPlan, account: Account) -> Iterator[str]:

@@ -15,8 +15,9 @@ from bot.client import home
 from bot.config import LoadedConfig, Overrides, load
 from bot.config.tree import Parts, find, path_text
 from bot.site import survey
+from bot.usable import refuse_bad_socket, warnings_of_machine
 from core.config import AllowlistRule, ExecSecurity
-from core.errors import ConfigError
+from core.errors import ConfigError, StartError
 from core.model.command import Placement
 
 
@@ -60,14 +61,15 @@ def _refuse_unusable(found: LoadedConfig) -> None:
     """Refuse what starting would refuse of the places on this machine."""
     try:
         survey(found.config, Path(home()), found.protected_paths)
-    except ConfigError as error:
+        refuse_bad_socket(found, Path(home()))
+    except (ConfigError, StartError) as error:
         raise exits.BadConfiguration(str(error)) from None
 
 
 def _check(found: LoadedConfig, *, as_json: bool) -> int:
-    warnings = (*found.warnings, *_idle_allowlists(found))
+    warnings = [*found.warnings, *_idle_allowlists(found), *warnings_of_machine(found)]
     if as_json:
-        put_json({"ok": True, "warnings": list(warnings)})
+        put_json({"ok": True, "warnings": warnings})
         return exits.OK
     for warning in warnings:
         note(f"warning: {warning}", "yellow")

@@ -24,8 +24,11 @@ def status_command(arguments: list[str]) -> int:
         if status.get("configuration") == []:
             status["configuration"] = "the defaults"
         cut_off = status.pop("cutOff", None)
-        status["host"] = _host(status.pop("host", {}))
+        if "host" in status:
+            status["host"] = _host(status["host"])
         facts([(name, _plain(value)) for name, value in status.items()])
+        if "passphrase" in status and "host" not in status:
+            note("all else is told in a terminal after: sayso operator unlock")
         if cut_off:
             print(coloured(shown(cut_off, multiline=True), "yellow"))
         for row in health:

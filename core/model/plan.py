@@ -94,8 +94,8 @@ class RunOrder:
     """One bound command to run: `argv` is executed, the program itself or a shell with the canonical line.
 
     `stdin` are the bytes whose sha256 in hex is `bound.stdin`; both are None where nothing is fed.
-    `by_person` tells that a person allowed it, and no rule alone; `agent` is who asked. `pinned` are the files
-    to whose text the entries that admitted it are tied, of what it begins with.
+    `by_person` tells that a person allowed it, and no rule alone; `agent` is who asked. `pinned` are files to
+    whose text the entries that admitted it are tied, of what it begins with.
     """
 
     request_id: str

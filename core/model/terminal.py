@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,22 @@ class Proof:
     lasts_ms: int
 
 
+def _still() -> bool:
+    return True
+
+
 @dataclass(slots=True, eq=False)
 class Seat:
-    """Where one connection of the operator comes from; `proof` counts for this connection alone."""
+    """Where one connection of the operator comes from; `proof` counts for this connection alone.
+
+    `still` tells whether the process that connected belongs to that terminal yet.
+    """
 
     terminal: Terminal | None
     proof: Proof | None = None
+    still: Callable[[], bool] = field(default=_still, repr=False)
+
+    @property
+    def here(self) -> Terminal | None:
+        """The terminal, looked at anew; None where the process left it or has ended."""
+        return self.terminal if self.terminal is not None and self.still() else None

@@ -82,25 +82,25 @@ class PassphraseGuard:
         """Tell a seat what it still needs; nothing where no passphrase is asked for."""
         if not self.asks:
             return {}
-        if seat.terminal is None:
+        if (terminal := seat.here) is None:
             return {"passphrase": "no-terminal"}
-        if until := self._remembered_until(seat.terminal):
+        if until := self._remembered_until(terminal):
             return {"passphrase": "remembered", "rememberedUntil": until}
-        return {"passphrase": "once" if self.admits(seat) else "needed"}
+        return {"passphrase": "once" if self._was_given(seat) else "needed"}
 
     def admits(self, seat: Seat) -> bool:
         """Tell whether this seat is the operator's now."""
         if not self.asks:
             return True
-        if seat.terminal is None:
+        terminal = seat.here  # at each call: the process may have left it since it connected
+        if terminal is None:
             return False
-        given = seat.proof is not None and self._ends(seat.proof, LONGEST_ONCE_MS) is not None
-        return given or self._remembered_until(seat.terminal) is not None
+        return self._was_given(seat) or self._remembered_until(terminal) is not None
 
     def require(self, seat: Seat) -> None:
         """Raise PassphraseNeeded, or NotPermitted where no passphrase would help, for a seat that is not."""
         if not self.admits(seat):
-            raise PassphraseNeeded(NEEDED) if seat.terminal else NotPermitted(NO_TERMINAL)
+            raise PassphraseNeeded(NEEDED) if seat.here else NotPermitted(NO_TERMINAL)
 
     async def unlock(self, seat: Seat, passphrase: str, reviewer: Reviewer) -> dict[str, Any]:
         """Take the passphrase; a guess counts also where its sender hangs up before the answer."""
@@ -158,7 +158,7 @@ class PassphraseGuard:
 
     async def _check(self, seat: Seat, passphrase: str, kept: str | None, reviewer: Reviewer) -> None:
         """Return where the passphrase is right; else raises NotPermitted, and makes the next guess wait."""
-        if self.asks and seat.terminal is None:
+        if self.asks and seat.here is None:
             raise NotPermitted(NO_TERMINAL)
         if wait := self._guesses.wait_s(reviewer.id):
             raise NotPermitted(
@@ -189,6 +189,10 @@ class PassphraseGuard:
             return
         alive = {at: kept for at, kept in self._remembered.items() if self._remembered_until(at)}
         self._remembered = {**alive, seat.terminal: proof}
+
+    def _was_given(self, seat: Seat) -> bool:
+        """Tell whether this connection gave it, where nothing is remembered."""
+        return seat.proof is not None and self._ends(seat.proof, LONGEST_ONCE_MS) is not None
 
     def _remembered_until(self, terminal: Terminal) -> int | None:
         proof = self._remembered.get(terminal)

@@ -16,10 +16,15 @@ def entangled(daemon) -> dict[str, str]:
         f"agents: {{main: {{workspace: {work}}}, helper: {{workspace: {work}/sub}}}}\n",
         "sandboxing.masked[0]": f"sandboxing: {{{root}, masked: [{work}/conf]}}\n"
         f"agents: {{main: {{workspace: {work}}}}}\n",
+        "daemon.socket.path": f"sandboxing: {{{root}}}\n"
+        f"daemon: {{socket: {{path: {work}/sub/agent.sock}}}}\nagents: {{main: {{workspace: {work}}}}}\n",
     }
 
 
-@pytest.mark.parametrize("key", ["agents.helper.workspace", "sandboxing.masked[0]"])
+KEYS = ["agents.helper.workspace", "sandboxing.masked[0]", "daemon.socket.path"]
+
+
+@pytest.mark.parametrize("key", KEYS)
 def test_entangled_places_stop_the_check_and_the_start(make_daemon, key):
     daemon = make_daemon()
     files = ("--config", str(daemon.example), "--config", str(daemon.config))
@@ -32,13 +37,41 @@ def test_entangled_places_stop_the_check_and_the_start(make_daemon, key):
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("key", ["agents.helper.workspace", "sandboxing.masked[0]"])
+@pytest.mark.parametrize("key", KEYS[:2])
 def test_entangled_places_change_nothing_by_a_reload(daemon, key):
     daemon.config.write_text(entangled(daemon)[key])
     told = daemon.json("reload", status=None)
     assert not told["ok"]
     assert key in told["problems"][0]
     assert daemon.sayso("exec", "--", "git", "--version").returncode == 0
+
+
+def test_a_workspace_around_the_agents_socket_changes_nothing_by_a_reload(make_daemon):
+    daemon = make_daemon()
+    whole = entangled(daemon)["daemon.socket.path"]
+    before, around, after = whole.rpartition("agents:")
+    daemon.config.write_text(before)
+    daemon.start()
+    assert daemon.json("reload")["ok"]
+    daemon.config.write_text(f"{before}{around}{after}")
+    told = daemon.json("reload", status=None)
+    assert not told["ok"]
+    assert "daemon.socket.path" in told["problems"][0]
+    assert "agents.main.workspace" in told["problems"][0]
+
+
+def test_the_default_place_of_the_agents_socket_is_refused_in_a_workspace_and_taken_beside_it(make_daemon):
+    daemon = make_daemon()
+    login = daemon.root / "login"
+    login.mkdir(mode=0o700)
+    files = ("--config", str(daemon.example), "--config", str(daemon.config))
+    env = {"RUNTIME_DIRECTORY": f"{login}/sayso"}
+    assert daemon.sayso("config", "check", *files, env=env).stdout.endswith("valid\n")
+    config = daemon.config.read_text()
+    daemon.config.write_text(f"{config}agents: {{main: {{workspace: {login}}}}}\n")
+    done = daemon.sayso("config", "check", *files, status=78, env=env)
+    assert "daemon.socket.path, its default" in done.stderr
+    assert f"agents.main.workspace ({login})" in done.stderr
 
 
 def test_a_configuration_in_a_workspace_is_refused(make_daemon):

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from tests.passphrase_terminal import PASSPHRASE, PROMPT, ShellOnATerminal
 
 pytestmark = pytest.mark.daemon
 
+ROOT = Path(__file__).parents[2]
 ASKS = "operator: {{local: passphrase, rememberFor: {}}}\n"
 GARBLED = {
     "empty": "",
@@ -45,6 +47,38 @@ first = now = greeting()
 while now["passphrase"] == "remembered":
     now = greeting()
 print(json.dumps([until, first, time.time() * 1000]))
+"""
+# Connects at once; its child does what `argv` says and then asks again on that connection.
+STAYS = """
+import os, signal, sys, time
+from pathlib import Path
+from bot.client import Client, ClientError, home_socket, operator_token
+
+def told(name, text):
+    Path(name + ".new").write_text(text)
+    Path(name + ".new").rename(name)
+
+def asked(client):
+    try:
+        return str(client.call("exec.approval.list"))
+    except ClientError as error:
+        return str(error)
+
+def wait_for(name):
+    while not Path(name).exists():
+        time.sleep(0.02)
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+if os.fork():
+    os._exit(0)
+with Client([home_socket()], operator_token(), "operator") as client:
+    told("seated", client.greeting["passphrase"])
+    wait_for("unlocked")
+    told("first", asked(client))
+    if sys.argv[1] == "setsid":
+        os.setsid()
+    wait_for("second-please")
+    told("second", asked(client))
 """
 RIGHT = (PROMPT, PASSPHRASE)
 
@@ -105,6 +139,29 @@ def test_a_process_that_left_the_unlocked_terminal_by_setsid_is_refused(locked, 
     assert "no terminal" in shown
     unguarded = open_terminal(make_daemon().start())
     assert unguarded.run("setsid --wait sayso pending")[0] == 0
+
+
+@pytest.mark.parametrize("leaves", ["setsid", "shell ends", "stays"])
+def test_a_connection_counts_only_while_its_process_is_in_the_unlocked_terminal(
+    locked, open_terminal, leaves
+):
+    daemon = locked().start()
+    terminal = open_terminal(daemon)
+    (daemon.root / "stays.py").write_text(STAYS)
+
+    def told(name):
+        return wait_for(lambda: (daemon.root / name).exists() and (daemon.root / name).read_text())
+
+    assert terminal.run(f"PYTHONPATH={ROOT} {sys.executable} stays.py {leaves!r}")[0] == 0
+    assert told("seated") == "needed"
+    assert terminal.run("sayso operator unlock", RIGHT)[0] == 0
+    (daemon.root / "unlocked").touch()
+    assert told("first") == "[]"
+    if leaves == "shell ends":
+        terminal.type("exit")
+        wait_for(lambda: terminal.ended() or None)
+    (daemon.root / "second-please").touch()
+    assert told("second") == "[]" if leaves == "stays" else "sees no terminal" in told("second")
 
 
 def test_a_process_with_a_terminal_of_its_own_is_asked_though_another_is_unlocked(locked, open_terminal):
@@ -182,7 +239,11 @@ def test_status_tells_without_it_that_the_daemon_lives_and_no_more(locked, open_
     assert told["passphrase"] == "no-terminal"
     terminal = open_terminal(daemon)
     assert json.loads(terminal.run("sayso status --json")[1])["passphrase"] == "needed"
+    plain = terminal.run("sayso status")[1]
+    assert "after: sayso operator unlock" in plain
+    assert "runs on the host" not in plain
     terminal.run("sayso operator unlock", RIGHT)
+    assert "runs on the host are" in terminal.run("sayso status")[1]
     assert "waiting" in json.loads(terminal.run("sayso status --json")[1])
 
 

@@ -144,7 +144,6 @@ async def test_without_a_terminal_no_code_is_made(door):
     ("args", "told"),
     [
         (("pair",), "CHANNEL"),
-        (("people",), "list, remove"),
         (("people", "remove", "telegram"), "ID"),
         (("pair", "telegram", "--yes"), "--yes"),
     ],

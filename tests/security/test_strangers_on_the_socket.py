@@ -77,7 +77,8 @@ def directory(path: Path, owner: int, mode: int) -> Path:
 def refused(found: tuple[int, str, str], stranger: User) -> bool:
     status, told, received = found
     assert SECRET not in told
-    return (status, received) == (69, "b''\n") and f"uid {stranger.uid} listens on" in told
+    name = pwd.getpwuid(stranger.uid).pw_name
+    return (status, received) == (69, "b''\n") and f"uid {stranger.uid} ({name}) listens on" in told
 
 
 def test_the_control_the_owner_of_a_closed_directory_gets_it(place, stranger, asked):
@@ -133,12 +134,37 @@ def test_a_link_to_the_socket_of_a_stranger_in_a_closed_directory_of_root(place,
     assert refused(asked(own / "agent.sock", named=closed / "agent.sock"), stranger)
 
 
-def test_the_operator_s_token_is_kept_from_them_too(place, stranger, agent):
+@pytest.fixture
+def decided(stranger: User) -> Callable[..., tuple[int, str, str]]:
+    """Let the stranger listen and an operator call, as `asked` does for an agent."""
+
+    def decide(path: Path, as_user: User) -> tuple[int, str, str]:
+        words = [python_for_all(), "-c", LISTENER, str(path)]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **stranger.identity) as listener:
+            assert listener.stdout is not None
+            listener.stdout.readline()
+            env = {"SAYSO_OPERATOR_TOKEN": SECRET}
+            status, _, err = as_user.sayso("pending", "--socket", str(path), env=env)
+            return status, err, listener.stdout.readline()
+
+    return decide
+
+
+def test_the_operator_s_token_is_kept_from_them_too(place, stranger, agent, decided):
     shared = directory(place / "shared", 0, 0o1777)
-    words = [python_for_all(), "-c", LISTENER, str(shared / "s")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, **stranger.identity) as listener:
-        assert listener.stdout is not None
-        listener.stdout.readline()
-        env = {"SAYSO_OPERATOR_TOKEN": SECRET}
-        status, _, err = agent.sayso("pending", "--socket", str(shared / "s"), env=env)
-        assert refused((status, err, listener.stdout.readline()), stranger)
+    assert refused(decided(shared / "s", agent), stranger)
+
+
+def test_the_operator_s_token_goes_to_nobody_else_though_the_directory_is_theirs(
+    place, stranger, agent, decided
+):
+    own = directory(place / "own", stranger.uid, 0o755)
+    found = decided(own / "s", agent)
+    assert refused(found, stranger)
+    assert "the operator's token was not sent" in found[1]
+
+
+@pytest.mark.parametrize("caller", ["themselves", "root"])
+def test_the_control_the_operator_s_own_listener_and_root_s_call_send_it(place, stranger, decided, caller):
+    own = directory(place / "own", stranger.uid, 0o755)
+    assert SECRET in decided(own / "s", stranger if caller == "themselves" else User(0, 0))[2]

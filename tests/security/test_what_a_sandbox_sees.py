@@ -139,7 +139,9 @@ def test_a_unix_socket_of_a_service_cannot_be_reached(
         listener.listen()
         argv = ["/usr/bin/python3", "-c", CONNECT, str(path)]
         assert ask("", argv=argv)["stdout"] == ""
-        shown = ask("", argv=argv, sandboxing={"readable": [str(path.parent)]})
+        beside = ask("", argv=argv, sandboxing={"readable": [str(path.parent)]})
+        assert beside["stdout"] == "", "others get there too, and could hand in anything"
+        shown = ask("", argv=argv, sandboxing={"readable": [str(path)]})
         assert shown["stdout"] == "connected\n", "the control: a read-only mount does not stop it"
 
 
@@ -152,7 +154,7 @@ def test_a_unix_socket_right_below_a_directory_of_the_system_cannot_be_reached(a
             listener.listen()
             argv = ["/usr/bin/python3", "-c", CONNECT, str(path)]
             assert ask("", argv=argv)["stdout"] == ""
-            assert ask("", argv=argv, sandboxing={"readable": ["/opt"]})["stdout"] == "connected\n"
+            assert ask("", argv=argv, sandboxing={"readable": [str(path)]})["stdout"] == "connected\n"
     finally:
         path.unlink()
 

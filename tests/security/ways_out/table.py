@@ -25,6 +25,7 @@ class Way:
     control: str | None = None
     why: str = ""
     needs_root: bool = False  # to be laid out
+    needs_cgroup: bool = False  # that root can make and give away
     workspace: str = "w"
     cwd: str | None = None
 
@@ -101,6 +102,8 @@ READ = [
 PROCESSES = [
     Way("a pair of datagram sockets", _perl("socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0) or die"), GAIN),
     Way("a pair of raw sockets", _perl("socketpair(my $a, my $b, AF_UNIX, 2048 | 3, 0) or die"), GAIN),
+    Way("freeze what is in a control group", 'echo 1 >"$K/cgroup.freeze"', GAIN, needs_cgroup=True),
+    Way("make a control group", 'mkdir "$K/own"', GAIN, needs_cgroup=True),
     *(
         Way(f"{part} of a process outside", f'cat "/proc/$N/{part}"')
         for part in ("cwd/token", "fd/3", "environ")

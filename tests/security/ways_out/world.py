@@ -54,6 +54,7 @@ class World:
     neighbour: int
     closed_neighbour: int
     terminal: str
+    cgroup: str  # delegated to the account; empty where none can be
 
     @property
     def state(self) -> Path:
@@ -91,6 +92,7 @@ class World:
             "PTY": self.terminal,
             "A": f"sayso-way-{self.base.name}",
             "SECRET": SECRET,
+            "K": self.cgroup,
         }
 
     def spoiled(self) -> str:
@@ -161,7 +163,8 @@ def a_world(uid: int, gid: int) -> Iterator[World]:
             stack.enter_context(_listener(str(base / name), uid, gid))
         stack.enter_context(_listener(f"\0sayso-way-{base.name}", uid, gid))
         open_one, closed = (stack.enter_context(_neighbour(base, uid, gid, dumps)) for dumps in (1, 0))
-        yield World(base, open_one, closed, stack.enter_context(_terminal(uid)))
+        cgroup = stack.enter_context(_delegated(base.name, uid, gid))
+        yield World(base, open_one, closed, stack.enter_context(_terminal(uid)), cgroup)
 
 
 def _make_home(home: Path) -> None:
@@ -251,6 +254,31 @@ def _python() -> str:
     """Give a Python that every account can reach."""
     known = ("/usr/bin/python3", "/usr/local/bin/python3", sys.executable)
     return next(path for path in known if Path(path).exists())
+
+
+def cgroups() -> Path | None:
+    """Tell where control groups can be made; None where none can."""
+    rows = (line.split() for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    places = (Path(row[4]) for row in rows if row[row.index("-") + 1] == "cgroup2")
+    return next((place for place in places if os.access(place, os.W_OK)), None)
+
+
+@contextmanager
+def _delegated(name: str, uid: int, gid: int) -> Iterator[str]:
+    """Make a control group that belongs to an account, as systemd gives each login one."""
+    place = cgroups()
+    if place is None:
+        yield ""
+        return
+    group = place / name
+    group.mkdir()
+    try:
+        for path in (group, *group.iterdir()):
+            os.chown(path, uid, gid)
+        yield str(group)
+    finally:
+        for path in (*(each for each in group.iterdir() if each.is_dir()), group):
+            path.rmdir()
 
 
 @contextmanager

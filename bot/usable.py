@@ -1,0 +1,65 @@
+"""Whether this machine has what a configuration names: told by `sayso config check` and at the start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from adapters.ingress.unix_socket import refuse_other_file
+from adapters.runners.accounts import host_account, running_account
+from adapters.runners.workspaces import check
+from bot.agent_socket import look_ahead, place_of
+from bot.config import LoadedConfig
+from core.config import Config
+from core.errors import RunError, StartError
+from core.model.plan import WorkspaceAccess
+
+
+def refuse_bad_socket(loaded: LoadedConfig, home: Path) -> None:
+    """Raise StartError for a place of the agents' socket that somebody named and no start could use."""
+    place = place_of(loaded.config.daemon.socket, os.environ)
+    if place is None or not place.configured:
+        return
+    try:
+        look_ahead(place, home)
+        refuse_other_file(place.path)
+    except StartError as error:
+        raise StartError(f"daemon.socket.path: {error}{_at(loaded, 'daemon.socket.path')}") from None
+
+
+def warnings_of_machine(loaded: LoadedConfig) -> Iterator[str]:
+    """Tell of accounts and workspaces that are not there, or that no run can use."""
+    for key, text in (*_accounts(loaded.config), *_workspaces(loaded.config)):
+        yield f"{key}{_at(loaded, key)}: {text.removeprefix(f'{key}: ')}"
+
+
+def _at(loaded: LoadedConfig, key: str) -> str:
+    where = loaded.where(key)
+    return f" ({where})" if where else ""
+
+
+def _accounts(config: Config) -> Iterator[tuple[str, str]]:
+    if os.geteuid() != 0:
+        return
+    given = {"sandboxing.user": config.sandboxing.user, "tools.exec.hostUser": config.exec.host_user}
+    for key, account_of in (("sandboxing.user", running_account), ("tools.exec.hostUser", host_account)):
+        try:
+            account_of(given[key])
+        except RunError as error:
+            yield key, str(error)
+
+
+def _workspaces(config: Config) -> Iterator[tuple[str, str]]:
+    try:
+        account = running_account(config.sandboxing.user)
+    except RunError:
+        return
+    for name, agent in config.agents.by_id.items():
+        access = agent.sandbox.workspace_access or config.sandboxing.workspace_access
+        if agent.workspace is None or access is WorkspaceAccess.NONE:
+            continue
+        try:
+            check(os.path.realpath(agent.workspace), account, write=access is WorkspaceAccess.RW)
+        except (RunError, OSError) as error:
+            yield f"agents.{name}.workspace", str(error)
