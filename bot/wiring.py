@@ -263,7 +263,7 @@ def _alarm_and_lock(passphrase: PassphraseGuard, people: People, console: Operat
 
 
 def _beside(stack: AsyncExitStack) -> tuple[ParserPool, Guardian]:
-    """Start what must be there before anything untrusted is: processes of our own, the watch for exchanges."""
+    """Start what must be there before anything untrusted: processes of our own, the watch for exchanges."""
     parsers = stack.enter_context(ParserPool())
     parsers.start()
     guardian = stack.enter_context(Guardian())
