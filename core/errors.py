@@ -1,5 +1,14 @@
 """Everything Sayso raises on purpose; callers may catch `SaysoError` for all of it."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from core.display import safe
+
+_MOST_FILES: Final = 3  # that one sentence names
+
 
 class SaysoError(Exception):
     """Something went wrong that a person can be told about in one sentence."""
@@ -42,10 +51,15 @@ class RunError(SaysoError):
 
 
 class BindingMismatch(RunError):  # noqa: N818 - named after what is told to people
-    """What would run is not what was approved; `changed` names the parts that differ."""
+    """What would run is not what was approved: `changed` are the parts that differ, `files` those of them."""
 
-    def __init__(self, changed: tuple[str, ...]) -> None:
-        super().__init__(f"approval binding mismatch: {', '.join(changed)} changed since it was decided")
+    def __init__(self, changed: tuple[str, ...], files: Sequence[str] = ()) -> None:
+        said = [f"approval binding mismatch: {', '.join(changed)} changed since it was decided"]
+        if files:
+            said.append(f"no longer what was looked at: {', '.join(map(safe, files[:_MOST_FILES]))}")
+        if "plan" in changed:
+            said.append("it would now run elsewhere, as another account or with other limits")
+        super().__init__("; ".join((*said, "nothing of it ran, ask again")))
         self.changed = changed
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from core.admission import admitted, rests_on
 from core.approvals import lifecycle
+from core.approvals.binding import suspects
 from core.approvals.card import card_of, outcome_of
 from core.approvals.elevation import no_longer_elevated, unasked
 from core.approvals.ledger import Ledger
@@ -297,7 +298,7 @@ class Gate:
         """Say what stands against what was allowed by now; the yes of a rule holds while that says yes."""
         changed = request.binding.changed(case.binding)
         if changed:
-            return Objection(str(BindingMismatch(changed)))
+            return Objection(str(BindingMismatch(changed, suspects(changed, case.bound))))
         wanted = case.placed.asking is Asking.BY_AUTHORISED
         who = authority(self._judge().config, request.call.agent)
         ended = no_longer_elevated(request, who, wanted_now=wanted)

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from core.errors import BindingMismatch
-from core.model.command import MISSING, Executable
+from core.model.command import MISSING, Executable, FileIdentity
 from core.model.plan import Binding, BoundCommand, RunOrder, SandboxPlan
 from core.ports import Resolver
 from core.shell.render import SHELL, starts_shell
@@ -63,7 +63,24 @@ def reverify(order: RunOrder, resolver: Resolver) -> None:
     again = replace(order.bound, executables=present, scripts=scripts, run_by=run_by)
     changed = order.expected.changed(bind(again))
     if changed:
-        raise BindingMismatch(changed)
+        raise BindingMismatch(changed, other_files(order.bound, again))
+
+
+def other_files(before: BoundCommand, after: BoundCommand) -> tuple[str, ...]:
+    """Name the programs and scripts that are others than they were, or are gone."""
+    return tuple(sorted({path for path, _ in _files(before) - _files(after)}))
+
+
+def suspects(changed: Sequence[str], now: BoundCommand) -> tuple[str, ...]:
+    """Name the one file that can have changed, where only its binding of then is known and there is one."""
+    if {"executables", "scripts"}.isdisjoint(changed):
+        return ()
+    found = {path for path, identity in _files(now) if identity.sha256}
+    return tuple(found) if len(found) == 1 else ()
+
+
+def _files(bound: BoundCommand) -> set[tuple[str, FileIdentity]]:
+    return {*((each.path, each.identity) for each in bound.executables), *bound.scripts}
 
 
 def find_shell(argv: Sequence[str], resolver: Resolver) -> Executable | None:

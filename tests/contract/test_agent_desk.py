@@ -131,6 +131,7 @@ async def test_what_changed_between_the_yes_and_the_run_is_named_and_not_run(sys
     outcome = await system.gate.wait("main", waiting["id"], Noting())
     assert outcome.status is Status.DENIED
     assert "approval binding mismatch: executables" in outcome.reason
+    assert f"no longer what was looked at: {script}; nothing of it ran, ask again" in outcome.reason
     assert system.orders == []
 
 

@@ -134,7 +134,12 @@ def _head(text: Text, card: Card, elevated: Elided) -> None:
         text.bold("🟥 HOST").add(": on this machine itself, outside the sandbox\n")
     if card.elevated:
         text.bold("⚡ ELEVATED").add(" ").code(elevated.text).add("\n")
-    text.bold(_HEADS[card.state]).add(" · ").code(fit(visible(card.agent), 80).text).add("\n")
+    text.bold(_state(card)).add(" · ").code(fit(visible(card.agent), 80).text).add("\n")
+
+
+def _state(card: Card) -> str:
+    code = card.outcome.exit_code if card.outcome else None
+    return f"❌ Failed ({code})" if card.state is State.FINISHED and code else _HEADS[card.state]
 
 
 def _elevated(card: Card) -> Elided:

@@ -112,7 +112,7 @@ class TerminalChannel:
             return
         if ref in self._waiting and ref not in self._answering:
             self._say(decided_text(card, self._style))
-        elif card.outcome is not None and card.outcome.exit_code is not None:
+        elif card.outcome is not None:
             self._say(outcome_text(card, self._style))
         self._forget(ref)
 

@@ -397,3 +397,10 @@ def test_a_long_answer_says_that_it_was_cut() -> None:
     message, cut = reply_message("word " * 2_000)
     assert cut
     assert units(message.text) <= LONGEST
+
+
+@pytest.mark.parametrize(("code", "head"), [(0, "✅ Ran"), (1, "❌ Failed (1)"), (137, "❌ Failed (137)")])
+def test_what_ended_badly_is_not_headed_as_if_all_were_well(make_card, clock, code, head):
+    outcome = CardOutcome(f"finished with status {code}", code, 5, "", "")
+    card = make_card(state=State.FINISHED, decided="allowed by ann", decided_at=clock.now(), outcome=outcome)
+    assert head in render(card, clock.now()).message.text
