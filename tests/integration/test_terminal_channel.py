@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from adapters.channels.terminal.answers import Asked, Said, Unclear, read_line
 from adapters.channels.terminal.identity import local_reviewer
 from adapters.channels.terminal.printer import Printer
 from adapters.channels.terminal.render import Style, fold, list_text
+from core.model.card import CardOutcome
 from core.model.principal import Reviewer
 from core.model.request import Answer, State
 
@@ -255,6 +257,14 @@ async def test_a_card_decided_elsewhere_cannot_be_answered_and_the_next_one_is_s
     assert "/usr/bin/next" in shown
     assert "did not count" in await tty.say("a\n", "did not count")
     assert desk.reviews == []
+
+
+async def test_what_did_not_run_after_an_answer_is_told(channel, asked, tty, desk) -> None:
+    await tty.say("a\n", "You ")
+    card = desk.settle(asked.request_id, State.DENIED, "allowed by you")
+    words = "approval binding mismatch: executables changed since it was decided"
+    await channel.update(replace(card, outcome=CardOutcome(words)), "", asked.request_id, "")
+    assert words in await tty.read("mismatch")
 
 
 async def test_list_and_help_say_what_can_be_done(asked, tty) -> None:
