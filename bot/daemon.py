@@ -39,8 +39,8 @@ def up(options: UpOptions) -> int:
     try:
         loaded = _read(options)
         read = _again(options)
+        refuse_bad_socket(loaded, state_directory())
         home = prepare(state_directory())
-        refuse_bad_socket(loaded, home.path)
         _log_to_stderr(loaded)
         if open_because:
             log.warning(

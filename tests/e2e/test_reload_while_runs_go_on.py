@@ -103,7 +103,7 @@ def test_what_a_run_wrote_that_has_ended_is_told_of_once(open_desk, finish):
     assert finish(asked)[0] == 0
     assert "date" in open_desk.file.read_text()
     open_desk.daemon.process.send_signal(signal.SIGHUP)  # nobody sees this answer, so that it is not the one
-    wait_for(lambda: "reload: " in open_desk.daemon.log.read_text() or None)
+    wait_for(lambda: "reload refused" in open_desk.daemon.log.read_text() or None)
     assert "It has ended: look at the file" in open_desk.refusal()
     assert not open_desk.denies("date")
     assert open_desk.daemon.json("reload")["ok"]

@@ -129,6 +129,9 @@ def test_the_agent_decides_nothing_whatever_it_holds(deployment: Deployment) -> 
     status, _, err = deployment.agent.sayso("lock", "--socket", home, env=leaked)
     assert (status, "Permission denied" in err) == (69, True), err
     status, _, err = deployment.agent.sayso("lock", "--socket", str(deployment.socket), env=leaked)
+    assert (status, "the operator's token was not sent" in err) == (69, True), err
+    own = {**leaked, **deployment.own}
+    status, _, err = deployment.operator.sayso("lock", "--socket", str(deployment.socket), env=own)
     assert (status, "takes agents alone" in err) == (77, True), err
     assert deployment.decide("status")["locked"] is False
     status, _, err = deployment.operator.sayso("lock", env={**leaked, **deployment.own})
