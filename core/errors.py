@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from core.display import safe
-
 _MOST_FILES: Final = 3  # that one sentence names
 
 
@@ -56,7 +54,7 @@ class BindingMismatch(RunError):  # noqa: N818 - named after what is told to peo
     def __init__(self, changed: tuple[str, ...], files: Sequence[str] = ()) -> None:
         said = [f"approval binding mismatch: {', '.join(changed)} changed since it was decided"]
         if files:
-            said.append(f"no longer what was looked at: {', '.join(map(safe, files[:_MOST_FILES]))}")
+            said.append(f"no longer what was looked at: {', '.join(files[:_MOST_FILES])}")
         if "plan" in changed:
             said.append("it would now run elsewhere, as another account or with other limits")
         super().__init__("; ".join((*said, "nothing of it ran, ask again")))

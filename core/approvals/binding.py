@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from core.display import safe
 from core.errors import BindingMismatch
 from core.model.command import MISSING, Executable, FileIdentity
 from core.model.plan import Binding, BoundCommand, RunOrder, SandboxPlan
@@ -67,15 +68,15 @@ def reverify(order: RunOrder, resolver: Resolver) -> None:
 
 
 def other_files(before: BoundCommand, after: BoundCommand) -> tuple[str, ...]:
-    """Name the programs and scripts that are others than they were, or are gone."""
-    return tuple(sorted({path for path, _ in _files(before) - _files(after)}))
+    """Name the programs and scripts that are others than they were, or are gone, in words safe to show."""
+    return tuple(sorted({safe(path) for path, _ in _files(before) - _files(after)}))
 
 
 def suspects(changed: Sequence[str], now: BoundCommand) -> tuple[str, ...]:
     """Name the one file that can have changed, where only its binding of then is known and there is one."""
     if {"executables", "scripts"}.isdisjoint(changed):
         return ()
-    found = {path for path, identity in _files(now) if identity.sha256}
+    found = {safe(path) for path, identity in _files(now) if identity.sha256}
     return tuple(found) if len(found) == 1 else ()
 
 
