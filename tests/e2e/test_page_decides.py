@@ -176,6 +176,30 @@ def test_an_answer_slower_than_the_run_does_not_put_the_card_back(daemon, sign_i
     expect(card).to_contain_text("finished with status 0", timeout=1_000)
 
 
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_reply_that_is_lost_is_not_told_as_an_answer_that_did_not_count(daemon, sign_in, finish, reached):
+    page = sign_in(daemon)
+    asking, card = ask_and_see(daemon, page, "touch", "lost")
+
+    def lost(route):
+        if reached:
+            route.fetch()
+            finish(asking)
+            time.sleep(0.5)
+        route.abort()
+
+    page.route("**/decide", lost)
+    press(card, "Allow once")
+    said = page.locator("[data-said]")
+    expect(said).to_contain_text("it was decided" if reached else "may have counted all the same")
+    assert (daemon.root / "lost").exists() is False or reached
+    if not reached:
+        page.unroute("**/decide")
+        page.wait_for_timeout(SETTLE_MS)
+        press(card, "Deny")
+        assert finish(asking)[0] == 77
+
+
 def test_what_a_run_printed_and_its_status_stand_on_the_card(daemon, sign_in, finish):
     page = sign_in(daemon)
     asking, card = ask_and_see(daemon, page, "ls", "/there-is-no-such-file")
@@ -302,7 +326,7 @@ def test_kill_9_is_told_then_the_page_comes_back_and_its_press_reaches_wait(daem
     expect(page.get_by_role("alert")).to_contain_text("Connection lost")
     page.wait_for_timeout(SETTLE_MS)
     press(card, "Allow once")
-    expect(page.locator("[data-said]")).to_contain_text("did not reach Sayso")
+    expect(page.locator("[data-said]")).to_contain_text("No reply from Sayso")
 
     daemon.start("--port", port)
     live(page)

@@ -186,7 +186,13 @@
       say(answer.text, answer.accepted);
       if (answer.card) put(answer.card);
     } catch {
-      say("This answer did not reach Sayso. Nothing was decided here; try again.", false);
+      const waits = document.getElementById(card.id)?.hasAttribute("data-waits");
+      say(
+        waits
+          ? "No reply from Sayso. Your answer may have counted all the same: look at the card before you press again."
+          : "No reply from Sayso came back, but it was decided: the card says what stands.",
+        false,
+      );
     } finally {
       for (const one of buttons) one.disabled = false;
     }
