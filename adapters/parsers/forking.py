@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import socket
 import subprocess
-import sys
 import threading
 from typing import Final
+
+from adapters.own_process import spawn
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             with theirs:
-                self._process = _spawn(theirs.fileno())
+                self._process = spawn("adapters.parsers.forkserver", theirs.fileno())
         except OSError:
             ours.close()
             raise
@@ -98,15 +98,3 @@ class ForkServer:
             self._process.kill()
             self._process.wait()
             self._process = None
-
-
-def _spawn(control: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "adapters.parsers.forkserver"],
-        stdin=control,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"},
-        start_new_session=True,
-    )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import logging
-import os
 import socket
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
 
+from adapters.own_process import spawn
 from adapters.runners.leftovers import kill_leftovers
 from core.errors import StartError
 
@@ -44,7 +44,7 @@ class Guardian:
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = _spawn(theirs.fileno())
+            self._process = spawn("adapters.runners.guardian", theirs.fileno())
         self._control = ours
         return self
 
@@ -107,18 +107,6 @@ class Guardian:
         if self._control is not None:
             self._control.close()
             self._control = None
-
-
-def _spawn(control: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "adapters.runners.guardian"],
-        stdin=control,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONDONTWRITEBYTECODE": "1"},
-        start_new_session=True,
-    )
 
 
 def main() -> None:

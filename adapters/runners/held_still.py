@@ -150,6 +150,14 @@ class HeldStill:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def _hold(self, path: str) -> None:
+        try:
+            self._hold_all_of(path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise BindingMismatch((path,)) from None
+        except OSError as error:
+            raise RunError(f"{path} cannot be held still while it is started: {error.strerror}") from error
+
+    def _hold_all_of(self, path: str) -> None:
         for directory, name in _way(path):
             if _others_change(os.stat(directory)):  # noqa: PTH116 - for every run
                 self._watch(self._at_first, directory, name, EXCHANGED, path)

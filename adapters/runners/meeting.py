@@ -20,10 +20,7 @@ from adapters.runners.threaded import scopes_abstract_sockets
 from core.model.plan import SandboxPlan
 from core.sandbox.plan import visible
 
-_VENDORS: Final = (
-    "/opt",
-    "/usr/local",
-)  # of the system's directories, those in which others than root put things
+_VENDORS: Final = ("/opt", "/usr/local")  # of the system's directories, where others than root put things
 _ACCOUNTS: Final = ("/etc/passwd", "/etc/group")
 _ABSTRACT: Final = "the host's network, where this kernel closes no abstract sockets (Linux 6.12 does)"
 
@@ -33,7 +30,7 @@ def meeting_place(plan: SandboxPlan, account: Account) -> str | None:
 
     An operator who shows a socket itself means it to be used.
     """
-    if any(map(_is_socket, (*plan.readable, *plan.writable))):
+    if any(map(_is_socket, plan.readable)):
         return None
     if plan.network and not scopes_abstract_sockets():
         return _ABSTRACT
@@ -88,15 +85,16 @@ def _lets_others_in(directory: str, account: Account) -> bool:
 
 def _is_alone_in(gid: int, uid: int) -> bool:
     changed = tuple(os.stat(path).st_mtime_ns for path in _ACCOUNTS)  # noqa: PTH116 - as above
-    return _members(gid, changed) <= {uid, 0}
+    members = _members(gid, changed)
+    return members is not None and members <= {uid, 0}
 
 
 @lru_cache(maxsize=64)
-def _members(gid: int, _changed: tuple[int, ...]) -> frozenset[int]:
-    """List who is in a group, as far as this machine lists its accounts; nobody is who cannot be found."""
+def _members(gid: int, _changed: tuple[int, ...]) -> frozenset[int] | None:
+    """List who is in a group, as far as this machine lists its accounts; None for a group without a name."""
     try:
         named = grp.getgrgid(gid).gr_mem
     except KeyError:
-        return frozenset()
+        return None
     entries = pwd.getpwall()
     return frozenset(entry.pw_uid for entry in entries if entry.pw_gid == gid or entry.pw_name in named)

@@ -140,6 +140,16 @@ def test_who_can_meet_a_run_is_told_by_every_directory_on_the_way(place, mode, o
     assert others_get_to(str(there), account) is expected
 
 
+def test_a_group_that_has_no_name_may_hold_others(place):
+    there = place.root / "there"
+    there.mkdir()
+    os.chown(there, 0, 54_321)
+    there.chmod(0o750)
+    assert others_get_to(str(there), Account("x", 54_321, 54_321, drop=True))
+    there.chmod(0o700)
+    assert not others_get_to(str(there), Account("x", 54_321, 54_321, drop=True))
+
+
 def test_a_network_of_the_host_is_a_place_to_meet_where_abstract_sockets_stay_open(place, monkeypatch):
     place.workspace.chmod(0o700)
     nobody = pwd.getpwnam("nobody")

@@ -132,6 +132,14 @@ def test_what_is_exchanged_before_the_start_is_refused(scripts, name, way):
             still.check()
 
 
+@pytest.mark.parametrize("runner", PLACEMENTS)
+async def test_what_is_gone_with_its_directory_is_refused_in_the_same_words(place, scripts, runner):
+    order = slow(place, scripts / "way" / "good.sh", runner, held=True)
+    (scripts / "way").rename(scripts / "gone")
+    with pytest.raises(BindingMismatch, match=r"good\.sh changed since it was decided"):
+        await place.runner(runner).run(order, Recorder())
+
+
 def write_in_place(work: Path) -> None:
     (work / "way" / "good.sh").write_text("echo exchanged\n")
 
