@@ -5,14 +5,13 @@ from __future__ import annotations
 import grp
 import logging
 import os
-import pwd
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from adapters.ingress.unix_socket import PATH_LIMIT, UnixSocketIngress
-from adapters.runners.accounts import is_own
+from adapters.runners.accounts import is_own, own_name
 from bot.client import SERVICE_SOCKET
 from core.config import SocketSettings
 from core.errors import StartError
@@ -220,8 +219,8 @@ def _group(name: str) -> Group:
         ) from None
     if os.geteuid() != 0 and group.id not in (os.getegid(), *os.getgroups()):
         raise StartError(
-            f"daemon.socket.group: the daemon's user {_own_name()} is not in {name}, so it cannot let that "
-            f"group in; add it (usermod --append --groups {name} {_own_name()}) and start it anew"
+            f"daemon.socket.group: the daemon's user {own_name()} is not in {name}, so it cannot let that "
+            f"group in; add it (usermod --append --groups {name} {own_name()}) and start it anew"
         )
     return group
 
@@ -265,11 +264,4 @@ def _mend(place: Place) -> str:
     if os.path.lexists(place.directory):
         return _ELSEWHERE
     group = f" -g {place.group.name}" if place.group else ""
-    return f"make it: install -d -o {_own_name()}{group} -m 0750 {place.directory}"
-
-
-def _own_name() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())
+    return f"make it: install -d -o {own_name()}{group} -m 0750 {place.directory}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from adapters.runners.accounts import own_home
+from adapters.runners.accounts import own_home, own_name
 from adapters.runners.host_trial import why_not_held
 from bot.agent_socket import named_path, place_of
 from bot.apart import refuse_entangled
@@ -47,6 +47,7 @@ def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
         protected=(*(() if str(home) == state_dir else (str(home),)), *protected),
         account=config.sandboxing.user if is_root else None,
         host_account=config.exec.host_user if is_root else None,
+        own_account=own_name(),
         program=program_files(),
         shown=_agent_sockets(config),
         workspaces=tuple(dict.fromkeys((workspace_root, *_workspaces(settled(config)).values()))),

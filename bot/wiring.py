@@ -75,6 +75,7 @@ from core.session_console import SessionConsole
 from core.session_modes import SessionModesConsole
 
 LONGEST_ENDING_S = 3.0  # for runs when the daemon stops; an end not recorded by then is told by the next one
+_DAY_S = 86_400.0  # for so long the page tells that Sayso ended unasked
 
 log = logging.getLogger(__name__)
 
@@ -155,7 +156,7 @@ async def assemble(
         stack.push_async_callback(part.close)
     switches = _switches(live, console, people.pairing, levels.directives)
     desk = Conversation(people.approvals, store, clock, switches, people.herald.hear)
-    _furnish(page, people, levels)
+    _furnish(page, levels, _troubles(people, told, clock))
     await asyncio.to_thread(_loaded, guardian, parsers)
     told["cutOff"] = await _recover(store, ledger, people, clock, hold, loaded.secrets)
     await _open_all(stack, channels, desk, ledger, store, people, clock)
@@ -226,11 +227,22 @@ async def _levels(
     return Levels(elevations, console, Directives(elevator, store, clock, registry.place, people.herald.hear))
 
 
-def _furnish(page: WebChannel | None, people: People, levels: Levels) -> None:
+def _furnish(page: WebChannel | None, levels: Levels, troubles: Callable[[], list[str]]) -> None:
     """Hand the page what it shows beside questions."""
     if page is not None:
-        page.show_troubles(people.health.troubles)
+        page.show_troubles(troubles)
         page.show_sessions(levels.console)
+
+
+def _troubles(people: People, told: Mapping[str, str | None], clock: Clock) -> Callable[[], list[str]]:
+    """Say what is wrong: for a day that an end was not asked for, and channels that are not ok."""
+    started = clock.monotonic()
+
+    def troubles() -> list[str]:
+        cut_off = told["cutOff"] if clock.monotonic() - started < _DAY_S else None
+        return [*filter(None, (cut_off,)), *people.health.troubles()]
+
+    return troubles
 
 
 async def _watch_over(stack: AsyncExitStack, people: People, gate: Gate, store: Store, clock: Clock) -> None:

@@ -75,6 +75,8 @@ REVOKED = Decision(
 class Site:
     """What is true of this machine: absolute paths, and the accounts of runs where the daemon is root.
 
+    Elsewhere they run as `own_account`, the daemon's.
+
     `program` are the directories that Sayso is run from, `shown` what every run may see. `unheld` says why
     runs on the host cannot be held from Sayso's own state here; None where they are.
     """
@@ -86,6 +88,7 @@ class Site:
     protected: tuple[str, ...] = ()
     account: str | None = None
     host_account: str | None = None
+    own_account: str = ""
     program: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     unheld: str | None = None
@@ -205,7 +208,13 @@ class Judge:
             remembered.permission if permitted else None,
             case.arguments.constraints,
             judgement.entries if judgement else (),
+            self._account(case),
         )
+
+    def _account(self, case: Case) -> str | None:
+        if case.placed.placement is Placement.CLIENT:
+            return None
+        return case.bound.plan.user or self.site.own_account
 
     def _judged(
         self, case: Case, facts: CommandFacts, policy: ExecPolicy, remembered: Remembered

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from core.approvals import commands
+from core.approvals.card import ON_HOST
 from core.errors import UnknownRequest
-from core.model.card import Card
+from core.model.card import Card, Mark
 from core.model.chat import Press, Reply, Typed, Verb
 from core.model.principal import Reviewer, Sender
 from core.model.request import Answer, Review, State
@@ -173,7 +174,7 @@ def logins() -> MemoryLogins:
 def make_card(clock: Clock) -> Callable[..., Card]:
     """Make a waiting card; every field can be given differently."""
 
-    def make(**changes: Any) -> Card:
+    def make(*, on_host: bool = False, marks: tuple[Mark, ...] = (), **changes: Any) -> Card:
         card = Card(
             request_id="3f2b9c1d5e6f7a8b9c0d1e2f3a4b5c6d",
             state=State.WAITING,
@@ -181,8 +182,8 @@ def make_card(clock: Clock) -> Callable[..., Card]:
             session="agent:main:main",
             command="/usr/bin/rm -rf build",
             cwd="/srv/project",
-            placement="sandbox (bubblewrap)",
-            on_host=False,
+            placement="HOST" if on_host else "sandbox (bubblewrap)",
+            on_host=on_host,
             reason="no allowlist entry covers /usr/bin/rm -rf build",
             rule="exec.allowlist-miss",
             written="tools.exec.security (config.yaml, line 12)",
@@ -193,6 +194,8 @@ def make_card(clock: Clock) -> Callable[..., Card]:
             denies_always=True,
             created_at=clock.now(),
             deadline=clock.now() + 120_000,
+            account="nobody",
+            marks=(*((ON_HOST,) if on_host else ()), *marks),
         )
         return replace(card, **changes)
 

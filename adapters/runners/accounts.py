@@ -130,7 +130,7 @@ def _setpriv() -> str:
 def running_account(user: str | None) -> Account:
     """Return who runs sandboxed commands; raises RunError where root would have to."""
     if os.geteuid() != 0:
-        return Account(_own_name(), os.geteuid(), os.getegid(), drop=False)
+        return Account(own_name(), os.geteuid(), os.getegid(), drop=False)
     if user is None:
         raise RunError("the daemon runs as root and no sandbox account is set; set sandboxing.user")
     try:
@@ -152,7 +152,7 @@ def host_account(user: str | None) -> Account:
     if os.geteuid() != 0 or user is None:
         home = os.environ.get("HOME", "") if os.geteuid() else "/root"
         return Account(
-            _own_name(), os.geteuid(), os.getegid(), drop=False, home=_home_of(os.geteuid()) or home
+            own_name(), os.geteuid(), os.getegid(), drop=False, home=_home_of(os.geteuid()) or home
         )
     try:
         entry = pwd.getpwnam(user)
@@ -241,7 +241,8 @@ def _homes() -> Iterator[str]:
     yield own_home()
 
 
-def _own_name() -> str:
+def own_name() -> str:
+    """Return the name of this process' account, its number where it has none."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -203,11 +203,10 @@ class BubblewrapRunner:
                 await reverified(order, self._resolver, still)
                 with self._guardian.over(order.request_id):
                     ending = await supervise(launch, streams, plan.limits.timeout_s)
-        notes = still.told(begun=ending.begun)
+        killed = still.told(begun=ending.begun)
         tell_failure(ending, streams, "the sandbox")
-        if meeting is not None:
-            notes += tuple(wanted_socket(ending, streams, meeting))
-        return streams.result(ending, notes=notes)
+        wanted = () if meeting is None else tuple(wanted_socket(ending, streams, meeting))
+        return streams.result(ending, killed=killed, notes=wanted)
 
 
 @contextlib.contextmanager

@@ -95,7 +95,7 @@ class HostRunner:
             launch = _unheld(order, account, still)
             with self._guardian.over(order.request_id):
                 ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
-            return streams.result(ending, notes=still.told(begun=ending.begun))
+            return streams.result(ending, killed=still.told(begun=ending.begun))
 
     async def _held(self, order: RunOrder, account: Account, still: HeldStill, streams: Streams) -> RunResult:
         bwrap = find_bubblewrap()
@@ -132,10 +132,10 @@ class HostRunner:
             )
             with self._guardian.over(order.request_id):
                 ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
-        notes = still.told(begun=ending.begun)
+        killed = still.told(begun=ending.begun)
         tell_failure(ending, streams, "the mount namespace of the run")
-        notes += tuple(_lacking(order, ending.exit_code, streams))
-        return streams.result(ending, held=HELD_WITH_SOCKETS if sockets else HELD, notes=notes)
+        lacking = tuple(_lacking(order, ending.exit_code, streams))
+        return streams.result(ending, HELD_WITH_SOCKETS if sockets else HELD, killed, lacking)
 
     def _make_workspace(self, order: RunOrder, account: Account) -> None:
         workspace = order.bound.plan.workspace

@@ -90,8 +90,14 @@ class Streams:
         (self.stdout if stream == "stdout" else self.stderr).write(data)
         self.sink.write(self.request_id, stream, data)
 
-    def result(self, ending: Ending, held: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> RunResult:
-        """Put together what came of the run."""
+    def result(
+        self,
+        ending: Ending,
+        held: tuple[str, ...] = (),
+        killed: tuple[str, ...] = (),
+        notes: tuple[str, ...] = (),
+    ) -> RunResult:
+        """Put together what came of the run; `killed` says why it was, if what it began with was changed."""
         (stdout, omitted_stdout), (stderr, omitted_stderr) = self.stdout.text(), self.stderr.text()
         return RunResult(
             status=RunStatus.TIMED_OUT if ending.timed_out else RunStatus.FINISHED,
@@ -102,7 +108,8 @@ class Streams:
             omitted_stderr=omitted_stderr,
             duration_ms=ending.duration_ms,
             held=held,
-            notes=notes,
+            notes=(*killed, *notes),
+            tampered=bool(killed),
         )
 
 

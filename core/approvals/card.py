@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from core.approvals.offers import always_offer, durations
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.terms import ANYTHING, Terms
 from core.display import duration, elide, moment, safe, span
-from core.model.card import Card, CardOutcome
+from core.model.card import Card, CardOutcome, Mark
 from core.model.command import Placement
 from core.model.outcome import Outcome, Status
 from core.model.principal import named
@@ -17,6 +17,9 @@ from core.model.request import Answer, GivenReview, Request, RequestKind, State
 
 _ELEVATED = "elevated."
 _UNHELD = "host."
+_CHANGEABLE = "exec.changeable"
+ON_HOST = Mark("HOST", "on this machine itself, outside the sandbox")
+_BY_CLIENT = Mark("HOST", "the agent's own program runs it: Sayso neither holds it back nor can end it")
 _WORDS = {
     "allow-once": "Allowed once",
     "allow-for": "Allowed for a time",
@@ -61,7 +64,6 @@ def card_of(request: Request, secrets: Sequence[str] = (), terms: Terms = ANYTHI
 
     command = request.call.command
     always = always_offer(request, terms)
-    on_host = request.placement is not Placement.SANDBOX
     return Card(
         request_id=request.id,
         state=request.state,
@@ -70,7 +72,7 @@ def card_of(request: Request, secrets: Sequence[str] = (), terms: Terms = ANYTHI
         command=safe(request.canonical, secrets=secrets, multiline=True),
         cwd=shown(request.cwd) or _NOT_TOLD,
         placement=_PLACES.get(request.placement) or f"sandbox ({request.sandbox})",
-        on_host=on_host,
+        on_host=request.placement is not Placement.SANDBOX,
         reason=shown(str(request.verdict.get("reason", ""))),
         rule=shown(str(request.verdict.get("rule", ""))),
         written=shown(str(request.verdict.get("where") or request.verdict.get("source", ""))),
@@ -85,8 +87,8 @@ def card_of(request: Request, secrets: Sequence[str] = (), terms: Terms = ANYTHI
         decided_at=request.resolution.at if request.resolution else None,
         outcome=_card_outcome(request, secrets),
         progress=shown(progress_line(request)),
-        elevated=shown(elevated_line(request)),
-        unheld=shown(unheld_line(request)),
+        account=shown(str(request.verdict.get("account") or "")),
+        marks=tuple(Mark(mark.word, shown(mark.text)) for mark in marks_of(request)),
     )
 
 
@@ -106,12 +108,20 @@ def elevated_line(request: Request) -> str:
     return _told(request, _ELEVATED)
 
 
-def unheld_line(request: Request) -> str:
-    """Say why a run on the host cannot be held from Sayso's own state; nothing where it is."""
-    return _told(request, _UNHELD)
+def marks_of(request: Request) -> Iterator[Mark]:
+    """Give what nobody may overlook; of what could happen only while it can be prevented."""
+    if request.placement is not Placement.SANDBOX:
+        yield _BY_CLIENT if request.placement is Placement.CLIENT else ON_HOST
+    if request.state is State.WAITING and (unheld := _told(request, _UNHELD)):
+        yield Mark("UNPROTECTED", unheld)
+    if elevated := elevated_line(request):
+        yield Mark("ELEVATED", elevated)
+    if request.state is State.WAITING and (changeable := _told(request, _CHANGEABLE)):
+        yield Mark("CHANGEABLE", changeable)
 
 
 def _told(request: Request, rules: str) -> str:
+    """Give the reason of the first decision under these rules, none where there is none."""
     rows = request.verdict.get("trace", ())
     told = (str(row.get("reason", "")) for row in rows if str(row.get("rule", "")).startswith(rules))
     return next(told, "")

@@ -242,10 +242,10 @@ def in_full(card: Card) -> str:
     env = "\n".join(f"  {name}={value}" for name, value in card.env) or "  nothing"
     always = ", ".join(card.always) or f"not offered: {card.always_why}"
     answers = f"Answers:    {card.progress}\n" if card.progress else ""
-    answers += f"Elevated:   {card.elevated}\n" if card.elevated else ""
+    marks = "".join(f"{mark.word}: {mark.text}\n" for mark in card.marks)
     return (
-        f"{card.command}\n\n"
-        f"Runs in:    {card.cwd} ({card.placement})\n"
+        f"{marks}{card.command}\n\n"
+        f"Runs in:    {card.cwd}, {card.place}\n"
         f"For:        {card.agent}, session {card.session}\n"
         f"Asks for:   {card.reason}\n"
         f"Rule:       {card.rule}, written in {card.written}\n"

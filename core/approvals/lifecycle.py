@@ -217,7 +217,12 @@ def finished(request: Request, result: RunResult, now: int) -> Change:
     }
     data: dict[str, Any] = {name: outcome[name] for name in ("exitCode", "timedOut", "durationMs")}
     data |= {"notes": [*result.notes]} if result.notes else {}
-    return _ended(request, State.FINISHED, "run.finished", outcome, now, data)
+    change = _ended(request, State.FINISHED, "run.finished", outcome, now, data)
+    if not result.tampered:
+        return change
+    alarm = {"command": request.canonical, "what": " ".join(result.notes)}
+    event = _event(change.request, now, "security.changed-under-run", "daemon", alarm)
+    return replace(change, events=(*change.events, event))
 
 
 def failed(request: Request, reason: str, now: int) -> Change:

@@ -18,7 +18,7 @@ SECURITY_PREFIX = "security."
 ELEVATED_SET, ELEVATED_RAN = "elevated.set", "elevated.ran"
 CHANNEL_FAILED, CHANNEL_RECOVERED = "channel.failed", "channel.recovered"
 CUT_OFF = "daemon.cut-off"
-_HEAD, _TAIL = 200, 60
+_HEAD, _TAIL, _WHOLE = 200, 60, 600
 _MOST_NAMED = 10  # runs, or questions, in one notice
 _ENDED = (State.FINISHED, State.FAILED, State.INTERRUPTED)
 _SECURITY = {
@@ -30,6 +30,7 @@ _SECURITY = {
     "security.wrong-passphrase": "Somebody gave a wrong passphrase of the operator's, again and again",
     "security.code-shown": "A pairing code got known to others, so it counts no more",
     "security.elevation-attempts": "Somebody who may not elevate tried to, again and again",
+    "security.changed-under-run": "A run was killed, because what it began with was changed under it",
     "security.operator-verb": "An agent tried to call one of Sayso's operator commands",
 }
 _DOES_NOT_WORK = ("does not work", "put this right and restart Sayso; until then nobody is asked there")
@@ -78,6 +79,8 @@ def security_notice(
         lines.append(f"Where: {_line(str(data['place']), secrets)}")
     if data.get("command"):
         lines.append(f"Command: {_line(str(data['command']), secrets)}")
+    if data.get("what"):
+        lines.append(f"What: {safe_line(str(data['what']), secrets=secrets, head=_WHOLE, tail=_TAIL)}")
     return Notice(NoticeKind.SECURITY, "\n".join(lines), event.request_id)
 
 
@@ -158,6 +161,7 @@ def reminder(card: Card, now: int) -> Notice:
     if card.progress:
         lines = [f"Not decided yet: {time_left(card.deadline - now)}", f"Answers: {card.progress}"]
     command = elide(card.command, head=_HEAD, tail=_TAIL).text
+    lines += [" · ".join(mark.word for mark in card.marks)] if card.marks else []
     lines += [f"Agent: {card.agent}", f"Command: {command}", f"Answer above, or /approve {card.short_id}"]
     return Notice(NoticeKind.REMINDER, "\n".join(lines), card.request_id)
 

@@ -130,7 +130,8 @@ class RunResult:
     """What came of a run: `exit_code` as a shell reports it (128 + signal), output head and tail as text.
 
     `omitted_*` count bytes that are in neither head nor tail (0: the text is whole). `held` names what the
-    run was kept from, `notes` are sentences for whoever asked.
+    run was kept from, `notes` are sentences for whoever asked. `tampered` tells that it was killed because
+    what it began with was changed under it.
     """
 
     status: RunStatus
@@ -142,3 +143,4 @@ class RunResult:
     duration_ms: int
     held: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    tampered: bool = False

@@ -16,7 +16,8 @@ class Verdict:
     """`decision` is the strictest of `trace`; `satisfied_by` names per segment what admitted it.
 
     `permission` is the one by which a question became an allow. `constraints` are terms of a yes for whoever
-    carries the call out. `entries` holds per segment the entry that admitted it.
+    carries the call out. `entries` holds per segment the entry that admitted it. `account` is the Unix
+    account that it runs as; None where Sayso does not run it.
     """
 
     decision: Decision
@@ -28,6 +29,7 @@ class Verdict:
     permission: StandingPermission | None = None
     constraints: tuple[Constraint, ...] = ()
     entries: tuple[AllowlistEntry | None, ...] = ()
+    account: str | None = None
 
     @property
     def effect(self) -> Effect:
@@ -57,6 +59,7 @@ class Verdict:
         return {
             **self.decision.to_json(),
             "placement": self.placement.value,
+            "account": self.account,
             "trace": [decision.to_json() for decision in self.trace],
             "constraints": [constraint.to_json() for constraint in self.constraints],
             "canonical": self.facts.canonical if self.facts else None,

@@ -51,7 +51,10 @@ def question(
         reason = f"{plan.unheld}, which tools.exec.unconfinedHost accepts"
         return Decision(Layer.ELEVATED, Effect.ALLOW, reason, NOT_HELD, _SOURCE)
     rule = NEW_PRIVILEGES if privileges else NOT_HELD
-    reason = f"{plan.unheld}, so this run can reach Sayso's own state, and a yes to it counts once"
+    reason = (
+        "nothing keeps this run from Sayso's own keys, so it could answer questions in your name: "
+        f"{plan.unheld}; a yes to it counts once"
+    )
     return Decision(Layer.ELEVATED, Effect.ASK, reason, rule, _SOURCE, _ONCE)
 
 

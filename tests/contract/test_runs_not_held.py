@@ -76,8 +76,11 @@ async def test_the_card_says_why_and_a_yes_is_good_for_one_run(unheld):
     request_id = observer.seen[0][1]
     card = await system.approvals.card(request_id)
     assert WHY in card.reason
-    assert WHY in card.unheld
-    assert "counts once" in card.unheld
+    host, unprotected = card.marks
+    assert (host.word, unprotected.word) == ("HOST", "UNPROTECTED")
+    assert unprotected.text == card.reason
+    assert "counts once" in unprotected.text
+    assert card.because == "see UNPROTECTED above"
     assert card.always == ()
     assert card.durations == ()
     assert not (await system.approvals.review(Review(request_id, Answer.ALLOW_ALWAYS, OPERATOR))).accepted

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+import urllib.parse
+import urllib.request
+from http.cookiejar import CookieJar
 
 import pytest
 
@@ -25,6 +28,17 @@ def at_work(daemon, finish, end):
     for asker in (running, waiting):
         finish(asker)
     return run["id"], question["id"]
+
+
+def page_of(daemon):
+    """Sign in and read the page."""
+    opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+    link = daemon.json("web", "link")["url"]
+    origin, code = link.split("/login/")
+    form = urllib.parse.urlencode({"code": code}).encode()
+    request = urllib.request.Request(f"{origin}/login", form, {"Origin": origin})  # noqa: S310 - the page's own
+    with opener.open(request) as response:
+        return response.read().decode()
 
 
 def told(daemon):
@@ -53,6 +67,17 @@ def test_after_a_kill_status_log_and_record_tell_what_ended_with_it_once(make_da
     daemon.start()
     assert told(daemon) is None
     assert (daemon.log.read_text().count(WORDS), recorded(daemon)) == (1, 1)
+
+
+def test_the_page_tells_of_it_until_a_start_that_was_asked_for(make_daemon):
+    daemon = make_daemon(CONFIG).start()
+    assert WORDS not in page_of(daemon)
+    daemon.kill()
+    daemon.start()
+    assert WORDS in page_of(daemon)
+    assert daemon.stop() == 0
+    daemon.start()
+    assert WORDS not in page_of(daemon)
 
 
 def test_a_question_whose_time_ran_out_meanwhile_is_named(make_daemon, finish):

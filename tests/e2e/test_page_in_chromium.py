@@ -12,7 +12,7 @@ from playwright.async_api import async_playwright, expect
 
 from adapters.channels.web.adapter import WebChannel
 from core.config import WebSettings
-from core.model.card import CardOutcome
+from core.model.card import CardOutcome, Mark
 from core.model.request import Answer, State
 
 pytestmark = pytest.mark.browser
@@ -343,6 +343,37 @@ async def test_the_time_left_counts_down(signed_in, channel, clock, desk, make_c
     await expect(left).to_have_class("left soon")
 
 
+async def test_a_card_whose_time_is_over_offers_no_answer(signed_in, channel, clock, desk, make_card) -> None:
+    await live(signed_in)
+    await show(channel, desk, make_card(deadline=clock.now() + 3_000))
+    allow = signed_in.get_by_role("button", name="Allow once")
+    await expect(allow).to_be_visible()
+    await expect(signed_in.locator("[data-left]")).to_have_text("no time left", timeout=10_000)
+    await expect(allow).to_be_hidden()
+    await expect(signed_in.locator(".deny .no")).to_be_hidden()
+
+
+async def test_a_lost_connection_is_seen_wherever_one_has_scrolled_to(
+    signed_in, channel, desk, make_card
+) -> None:
+    for number in range(8):
+        desk.ask(make_card(request_id=f"{number:032x}"))
+    await signed_in.set_viewport_size(SIZES["phone"])
+    await signed_in.goto(channel.address)
+    await live(signed_in)
+    await signed_in.locator(".card").last.scroll_into_view_if_needed()
+    await channel.close()
+    await expect(signed_in.get_by_role("alert")).to_be_in_viewport(ratio=1)
+
+
+async def test_an_answer_says_for_which_command_it_was(signed_in, channel, desk, make_card) -> None:
+    await live(signed_in)
+    await show(channel, desk, make_card(command="/usr/bin/touch " + "x" * 200))
+    await settle()
+    await signed_in.locator(".deny .no").click()
+    await expect(signed_in.locator("[data-said]")).to_contain_text("/usr/bin/touch x")
+
+
 def states(make_card, clock):
     long = "/usr/bin/python3 -c " + repr("\n".join(f"print('step {n}', compute({n}))" for n in range(400)))
     one = make_card()
@@ -351,8 +382,8 @@ def states(make_card, clock):
         agent="builder",
         session="agent:builder:discord:42",
         command="/usr/bin/systemctl restart nginx && /usr/bin/curl -fsS https://example.org/health",
-        placement="HOST",
         on_host=True,
+        account="alice",
         env=(("GIT_SSH_COMMAND", "ssh -i /tmp/key"), ("CI", "true")),
     )
     never = make_card(
@@ -388,8 +419,24 @@ def states(make_card, clock):
     running = replace(
         one, request_id="f" * 32, state=State.RUNNING, decided="allowed once by operator at 12:02"
     )
+    client = replace(
+        make_card(request_id="1" * 32, command="/usr/bin/npm install left-pad", account=""),
+        placement="HOST, by the agent's own program",
+        on_host=True,
+        marks=(Mark("HOST", "the agent's own program runs it: Sayso neither holds it back nor can end it"),),
+    )
+    unheld = (
+        "nothing keeps this run from Sayso's own keys, so it could answer questions in your name: "
+        "`/usr/bin/sudo` takes rights that its caller has not (setuid, setgid or file capabilities); "
+        "a yes to it counts once"
+    )
+    unprotected = replace(
+        host, request_id="2" * 32, reason=unheld, marks=(*host.marks, Mark("UNPROTECTED", unheld))
+    )
+    over = make_card(request_id="3" * 32, deadline=clock.now() - 1_000)
     return {
         "empty": [],
+        "waiting-unprotected": [unprotected, client, over],
         "waiting-one": [one],
         "waiting-several": [one, never, host],
         "waiting-host": [host],

@@ -13,6 +13,7 @@ from adapters.channels.terminal.adapter import TerminalChannel
 from adapters.channels.terminal.answers import Chosen, Commanded, Unclear, read_line
 from adapters.channels.terminal.render import Style, card_text, notice_text
 from core.errors import RequestError
+from core.model.card import Mark
 from core.model.chat import Choice, Press, Reply, Typed
 from core.model.notice import Notice, NoticeKind
 from core.model.principal import Reviewer, Sender
@@ -188,7 +189,7 @@ def test_a_number_means_something_only_while_there_is_a_choice() -> None:
 
 def test_elevation_stands_right_below_the_host_and_inside_the_frame(make_card, clock) -> None:
     line = "it runs on the host: elevated on (set by ann (terminal:1000) at 12:00)\n╰─ a once"
-    card = make_card(on_host=True, placement="HOST", elevated=line)
+    card = make_card(on_host=True, marks=(Mark("ELEVATED", line),))
     shown = card_text(card, clock.now(), 0, Style(60)).splitlines()
     assert shown[1].startswith("│  HOST ")
     assert shown[2].startswith("│  ELEVATED  it runs on the host: elevated on")

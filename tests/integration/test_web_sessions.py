@@ -12,6 +12,7 @@ import pytest
 from adapters.channels.web.adapter import WebChannel
 from adapters.channels.web.identity import csrf_of
 from core.config import WebSettings
+from core.model.card import Mark
 from core.model.elevation import Level
 from core.model.principal import Sender
 from core.model.session import SessionKey
@@ -278,7 +279,7 @@ async def test_a_page_without_a_desk_for_sessions_has_none(clock, logins, desk, 
 
 async def test_a_question_tells_of_elevation(browser, desk, make_card):
     line = "it runs on the host: elevated on (set by <Ann>)"
-    desk.ask(make_card(on_host=True, placement="HOST", elevated=line))
+    desk.ask(make_card(on_host=True, marks=(Mark("ELEVATED", line),)))
     _, page = await browser.get("/")
     assert f"<strong>ELEVATED</strong> {line}" in page
-    assert ", on the HOST, elevated" in page
+    assert ", HOST, ELEVATED" in page

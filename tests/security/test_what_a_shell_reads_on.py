@@ -105,6 +105,7 @@ async def test_who_writes_what_a_shell_reads_ends_the_run_and_goes_on_at_once(pl
     result = await task
     assert (result.stdout, result.exit_code) == ("ready\n", KILLED)
     assert f"{script} was opened for writing while it ran" in result.notes[0]
+    assert result.tampered
     assert waited < 5
     assert script.read_text().endswith("echo exchanged\n")
 

@@ -18,6 +18,7 @@ from core.model.request import State
 
 _COMMAND_ASKED, _COMMAND_ASKED_LINES = 1_700, 30
 _WORDS = 450  # what the agent's name and our own words beside the facts take at most
+_MARK, _MARKS_ASKED, _MARKS_PAST = 350, 800, 420
 _COMMAND_PAST, _COMMAND_PAST_LINES = 900, 12
 _OUTPUT, _OUTPUT_LINES = 700, 24
 
@@ -33,6 +34,7 @@ _HEADS = {
     State.INTERRUPTED: "❌ Interrupted",
     State.USED: "✅ Allowed",
 }
+_SIGNS = {"ELEVATED": "⚡", "CHANGEABLE": "✏"}
 _KINDS = {
     NoticeKind.DENIED: "⛔ Denied",
     NoticeKind.SECURITY: "🚨 Security",
@@ -93,11 +95,12 @@ def choice_message(words: str, choices: Sequence[Choice]) -> Message:
 def _asked(card: Card, now: int) -> Rendered:
     text = Text()
     facts = [(label, fit(visible(value), most)) for label, value, most in _facts(card)]
-    elevated = _elevated(card)
-    taken = units(elevated.text) + sum(units(label) + units(value.text) for label, value in facts)
+    marks = _marks(card, _MARKS_ASKED)
+    taken = sum(units(text.text) for _, text in marks)
+    taken += sum(units(label) + units(value.text) for label, value in facts)
     command = _cut(card.command, min(_COMMAND_ASKED, LONGEST - _WORDS - taken), _COMMAND_ASKED_LINES)
-    elided = any(part.omitted for part in (command, elevated, *(value for _, value in facts)))
-    _head(text, card, elevated)
+    elided = any(part.omitted for _, part in (("", command), *marks, *facts))
+    _head(text, card, marks)
     _block(text, command)
     for label, value in facts:
         text.bold(label).add(" ").code(value.text).add("\n")
@@ -112,7 +115,7 @@ def _asked(card: Card, now: int) -> Rendered:
 
 def _past(card: Card) -> Rendered:
     text = Text()
-    _head(text, card, _elevated(card))
+    _head(text, card, _marks(card, _MARKS_PAST))
     _block(text, _cut(card.command, _COMMAND_PAST, _COMMAND_PAST_LINES))
     text.bold("Where").add(" ").code(fit(visible(_where(card)), 300).text).add("\n")
     if card.decided:
@@ -129,11 +132,9 @@ def _past(card: Card) -> Rendered:
     return Rendered(text.message(), elided=False)
 
 
-def _head(text: Text, card: Card, elevated: Elided) -> None:
-    if card.on_host:
-        text.bold("🟥 HOST").add(": on this machine itself, outside the sandbox\n")
-    if card.elevated:
-        text.bold("⚡ ELEVATED").add(" ").code(elevated.text).add("\n")
+def _head(text: Text, card: Card, marks: Sequence[tuple[str, Elided]]) -> None:
+    for label, shown in marks:
+        text.bold(label).add(" ").code(shown.text).add("\n")
     text.bold(_state(card)).add(" · ").code(fit(visible(card.agent), 80).text).add("\n")
 
 
@@ -142,8 +143,12 @@ def _state(card: Card) -> str:
     return f"❌ Failed ({code})" if card.state is State.FINISHED and code else _HEADS[card.state]
 
 
-def _elevated(card: Card) -> Elided:
-    return fit(visible(card.elevated), 350)
+def _marks(card: Card, most: int) -> tuple[tuple[str, Elided], ...]:
+    """Give each mark with its share of so many units."""
+    share = min(_MARK, most // max(len(card.marks), 1))
+    return tuple(
+        (f"{_SIGNS.get(mark.word, '🟥')} {mark.word}", fit(visible(mark.text), share)) for mark in card.marks
+    )
 
 
 def _facts(card: Card) -> Iterator[tuple[str, str, int]]:
@@ -151,9 +156,7 @@ def _facts(card: Card) -> Iterator[tuple[str, str, int]]:
     yield "Session", card.session, 150
     if card.progress:
         yield "Answers", card.progress, 400
-    if card.unheld and card.unheld != card.reason:
-        yield "Not held", card.unheld, 350
-    yield "Why", card.reason, 350
+    yield "Why", card.because, 350
     yield "Rule", f"{card.rule}, written in {card.written}", 250
     if card.env:
         yield "Env", "  ".join(f"{name}={value}" for name, value in card.env), 400
@@ -168,7 +171,7 @@ def _outputs(outcome: CardOutcome) -> tuple[tuple[str, str], ...]:
 
 
 def _where(card: Card) -> str:
-    return f"{card.cwd} {'on' if card.on_host else 'in'} the {card.placement}"
+    return f"{card.cwd} {card.place}"
 
 
 def _block(text: Text, shown: Elided) -> None:

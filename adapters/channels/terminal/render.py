@@ -15,7 +15,6 @@ from core.model.notice import Notice, NoticeKind
 _HEAD, _TAIL = 4_000, 1_000
 _LABEL = 9
 _ELEVATED = " ELEVATED "
-_UNHELD = " NOT HELD "
 _ABOUT_LEVELS = (NoticeKind.ELEVATED, NoticeKind.UNASKED)
 
 
@@ -39,10 +38,8 @@ def card_text(card: Card, now: int, more: int, style: Style) -> str:
     lines = [
         style.paint(BOLD, f"╭─ {safe(card.agent)} asks to run") + style.paint(DIM, f" · {card.short_id}")
     ]
-    if card.on_host:
-        lines.append("│ " + style.paint(ALARM, " HOST ") + style.paint(RED, " outside the sandbox"))
-    for mark, text in ((_ELEVATED, card.elevated), (_UNHELD, card.unheld)):
-        lines += _marked(mark, text, style) if text else []
+    for mark in card.marks:
+        lines += _marked(f" {mark.word} ", mark.text, style)
     lines.append("│")
     lines += [f"│   {style.paint(BOLD, part)}" for part in _command(card, style)]
     lines.append("│")
@@ -79,7 +76,7 @@ def list_text(cards: Iterable[Card], now: int, style: Style) -> str:
     """List what waits, one line each, oldest first."""
     lines = []
     for card in cards:
-        where = style.paint(ALARM, " HOST ") + " " if card.on_host else ""
+        where = "".join(style.paint(ALARM, f" {mark.word} ") + " " for mark in card.marks)
         command = elide(safe(card.command), head=max(style.width - 40, 30), tail=10).text
         lines.append(
             f"· {card.short_id}  {time_left(card.deadline - now)}  {where}{safe(card.agent)}: {command}"
@@ -107,9 +104,9 @@ def notice_text(notice: Notice, style: Style) -> str:
 
 
 def _facts(card: Card, now: int) -> Iterator[tuple[str, str]]:
-    yield "where", f"{card.cwd} {'on' if card.on_host else 'in'} the {card.placement}"
+    yield "where", f"{card.cwd} {card.place}"
     yield "for", f"{card.agent} · session {card.session}"
-    yield "because", f"{card.reason} (rule {card.rule}, written in {card.written})"
+    yield "because", f"{card.because} (rule {card.rule}, written in {card.written})"
     for name, value in card.env:
         yield "env", f"{name}={value}"
     if card.progress:

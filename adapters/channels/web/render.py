@@ -122,9 +122,8 @@ def message_html(title: str, text: str) -> str:
 def spoken(card: Card) -> str:
     """Say in one sentence what a card shows, for those who listen."""
     if card.waits:
-        where = ", on the HOST" if card.on_host else ""
-        where += ", elevated" if card.elevated else ""
-        return safe(f"{card.agent} asks to run {elide(card.command, head=120, tail=40).text}{where}")
+        marks = "".join(f", {mark.word}" for mark in card.marks)
+        return safe(f"{card.agent} asks to run {elide(card.command, head=120, tail=40).text}{marks}")
     return safe(f"Request {card.short_id}: {card.decided or _STATES[card.state]}")
 
 

@@ -16,11 +16,13 @@ from core.approvals.notices import (
     destinations,
     elsewhere,
     notices_for,
+    reminder,
     repeats,
     security_notice,
     summed_up,
 )
 from core.config import NoticeSettings
+from core.model.card import Mark
 from core.model.notice import NoticeKind
 from core.model.plan import RunResult, RunStatus
 from core.model.principal import Reviewer
@@ -165,6 +167,24 @@ def test_a_security_event_says_who_and_where():
 
 def test_a_security_event_of_a_kind_without_words_is_told_all_the_same():
     assert "(security.new)" in security_notice(event("security.new"), ALL).text
+
+
+def test_a_run_that_was_killed_because_its_files_changed_is_a_security_event_and_no_other_end(request_of):
+    running = request_of(state=State.RUNNING)
+    killed = RunResult(
+        RunStatus.FINISHED, 137, "", "", 0, 0, 5, notes=("it was killed, because x",), tampered=True
+    )
+    ends = [lifecycle.finished(running, result, 5) for result in (killed, replace(killed, tampered=False))]
+    told, untold = (notices_for(end, ALL) for end in ends)
+    assert [notice.kind for notice in told] == [NoticeKind.SECURITY, NoticeKind.FINISHED]
+    assert "What: it was killed, because x" in told[0].text
+    assert [notice.kind for notice in untold] == [NoticeKind.FINISHED]
+
+
+def test_a_reminder_says_what_nobody_may_overlook(make_card):
+    marks = (Mark("UNPROTECTED", "why"),)
+    assert "HOST · UNPROTECTED" in reminder(make_card(on_host=True, marks=marks), 0).text
+    assert "HOST" not in reminder(make_card(), 0).text
 
 
 def test_no_other_event_is_a_security_event():

@@ -21,7 +21,7 @@ from adapters.channels.telegram.render import (
     whole_output,
 )
 from adapters.channels.telegram.text import LONGEST, Text, fit, shorten, units, visible
-from core.model.card import Card, CardOutcome
+from core.model.card import Card, CardOutcome, Mark
 from core.model.chat import Choice
 from core.model.notice import Notice, NoticeKind
 from core.model.request import State
@@ -123,7 +123,7 @@ def card_of(text: str, **changes: object) -> Card:
         cwd=text,
         placement="sandbox (bubblewrap)",
         on_host=False,
-        reason=text,
+        reason=f"{text}.",
         rule=text,
         written=text,
         env=((text, text),),
@@ -134,7 +134,8 @@ def card_of(text: str, **changes: object) -> Card:
         created_at=NOW,
         deadline=NOW + 120_000,
         progress=text,
-        elevated=text,
+        account=text,
+        marks=tuple(Mark(word, text) for word in ("HOST", "UNPROTECTED", "ELEVATED", "CHANGEABLE")),
     )
     return replace(card, **changes)
 
@@ -236,16 +237,17 @@ def test_everything_a_reviewer_needs_is_there(make_card, clock) -> None:
 
 def test_the_host_is_the_first_thing_said(make_card, clock) -> None:
     message = render(make_card(on_host=True, placement="HOST"), clock.now()).message
-    assert message.text.startswith("🟥 HOST: on this machine itself, outside the sandbox\n")
+    assert message.text.startswith("🟥 HOST on this machine itself, outside the sandbox\n")
 
 
 def test_elevation_is_said_right_below_the_host_also_once_it_ran(make_card, clock) -> None:
-    card = make_card(on_host=True, placement="HOST", elevated="it runs on the host: elevated on (by @ann)")
+    line = "it runs on the host: elevated on (by @ann)"
+    card = make_card(on_host=True, marks=(Mark("ELEVATED", line),))
     ran = replace(card, state=State.FINISHED, decided="Allowed once by Ann")
     for message in (render(each, clock.now()).message for each in (card, ran)):
-        assert message.text.splitlines()[1] == f"⚡ ELEVATED {card.elevated}"
+        assert message.text.splitlines()[1] == f"⚡ ELEVATED {line}"
         assert ("bold", "⚡ ELEVATED") in marked(message)
-        assert ("code", card.elevated) in marked(message)
+        assert ("code", line) in marked(message)
     assert "ELEVATED" not in render(make_card(), clock.now()).message.text
 
 
@@ -340,7 +342,7 @@ def test_always_is_not_offered_where_there_is_nothing_to_remember(make_card, clo
         {"env": (("PATH", "p" * 900),)},
         {"always": ("a" * 900,)},
         {"reason": "r" * 900},
-        {"elevated": "e" * 900},
+        {"marks": (Mark("ELEVATED", "e" * 900),)},
     ],
 )
 def test_a_card_that_does_not_fit_must_be_viewed_first(make_card, clock, changes) -> None:

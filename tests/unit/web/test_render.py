@@ -139,7 +139,7 @@ def test_an_empty_page_says_what_to_try(clock) -> None:
 
 def test_what_is_spoken_is_one_safe_line(make_card) -> None:
     assert render.spoken(make_card(command="ls\x1b[2J\nid")) == "main asks to run ls␛[2J␊id"
-    assert render.spoken(make_card(on_host=True)).endswith(", on the HOST")
+    assert render.spoken(make_card(on_host=True)).endswith(", HOST")
     denied = replace(make_card(), state=State.DENIED, decided="denied by ann")
     assert render.spoken(denied) == "Request 3f2b9c1d: denied by ann"
 

@@ -39,6 +39,10 @@
       if (text.textContent !== words) text.textContent = words;
       text.classList.toggle("soon", left < 20000);
       find("[data-window]", card).value = left;
+      if (card.classList.contains("over") !== left <= 0) {
+        card.classList.toggle("over");
+        movedAt = performance.now();
+      }
     }
     if (source && Date.now() - heardAt > SILENCE_MS) lose();
   }
@@ -165,6 +169,12 @@
 
   // Deciding
 
+  // The beginning of its command: which of several cards an answer was for.
+  function title(card) {
+    const text = find(".command code", card).textContent;
+    return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  }
+
   async function decide(form, button) {
     const card = form.closest(".card");
     const body = new URLSearchParams(new FormData(form));
@@ -183,7 +193,7 @@
         return;
       }
       const answer = await response.json();
-      say(answer.text, answer.accepted);
+      say(`${answer.text}\n${title(card)}`, answer.accepted);
       if (answer.card) put(answer.card);
     } catch {
       const waits = document.getElementById(card.id)?.hasAttribute("data-waits");
