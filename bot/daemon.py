@@ -7,6 +7,7 @@ import faulthandler
 import logging
 import os
 import resource
+import selectors
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -60,10 +61,16 @@ def up(options: UpOptions) -> int:
 
 def _run(serving: Coroutine[Any, Any, None], hold: Hold) -> None:
     try:
-        asyncio.run(serving)
+        with asyncio.Runner(loop_factory=_loop) as runner:
+            runner.run(serving)
     except (ConfigError, StartError, StoreError):
         hold.undo()
         raise
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    # epoll's watches are counted for the whole user, so that one of its runs could take them all.
+    return asyncio.SelectorEventLoop(selectors.PollSelector())
 
 
 def state_directory() -> Path:

@@ -27,7 +27,7 @@ from core.model.call import EXEC, CommandText, ToolCall
 from core.model.command import CommandFacts, Placement
 from core.model.decision import Decision, Effect, Layer, most_telling, strictest
 from core.model.elevation import NOT_ELEVATED, Standing
-from core.model.plan import Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
+from core.model.plan import Beginning, Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
 from core.model.principal import Claims
 from core.model.request import Basis
 from core.model.session import SessionKey
@@ -357,7 +357,7 @@ class Judge:
             executables=tuple(executables),
             scripts=tuple(scripts),
             run_by=find_shell(run_argv(facts), self._resolver) if facts else None,
-            begins_with=begins_with(facts) if facts else (),
+            begins_with=begins_with(facts) if facts else Beginning(),
         )
 
 

@@ -24,7 +24,6 @@ from adapters.runners.mounts import Effect, Kind, Mount, Seen, mounts_for
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.private import without_private
 from adapters.runners.process import Ending, Launch, Streams, memory_file, supervise
-from adapters.runners.read_on import Readers
 from adapters.runners.sources import Sources
 from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
@@ -179,7 +178,7 @@ class BubblewrapRunner:
         with (
             Sources.opened() as sources,
             Streams.opened(order, self._output_dir, sink) as streams,
-            HeldStill.holding(order.held_still, Readers.of(order.bound)) as still,
+            HeldStill.holding(order.held_still) as still,
         ):
             options = options_for(order, account, bwrap, sources)
             meeting = meeting_place(plan, account)

@@ -1,9 +1,11 @@
-"""Keeps what a run begins with as it was looked at, until it has begun, and what a shell reads on to its end.
+"""Keeps what a run begins with as it was looked at: its place until it has been opened, its text to the end.
 
 A program, a script and whatever runs it are found by name a last time when the run starts. From before the
 last look on, a lease of the kernel lets nobody write them, and a watch on every directory and link on the way
 to them tells of what is exchanged: before the start the run is refused, in the first moments it is killed.
-A shell reads its script while it runs: who opens that for writing later gets it, and the run ends first.
+How long an interpreter reads its script nobody can tell (a shell does while it runs it, Perl runs the
+beginning before it reads the rest, of an archive each member is read when it is wanted): who opens one for
+writing later gets it, and the run ends first.
 """
 
 from __future__ import annotations
@@ -15,21 +17,22 @@ import select
 import signal
 import stat
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from posixpath import dirname, join
 from threading import Lock
 from typing import Final
 
 from adapters.runners.exchanges import EXCHANGED, MODIFIED, Watched, exchanges
-from adapters.runners.read_on import BEGINNING, Readers
 from core.errors import BindingMismatch, RunError
+from core.model.plan import Beginning
 
-_NOT_KNOWN: Final = Readers()
 _BEGUN_S: Final = 2.0  # by then an interpreter has read what it was given, on a busy machine too
 _LOOK_BEGUN_S: Final = 0.02
 _LOOK_WRITTEN_S: Final = 0.3
 _MAX_LINKS: Final = 40
+_RUN: Final = 0o111
 _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 _NO_LEASE: Final = frozenset((errno.EACCES, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP, errno.EPERM))
 
@@ -37,12 +40,11 @@ _NO_LEASE: Final = frozenset((errno.EACCES, errno.EINVAL, errno.ENOLCK, errno.EO
 class HeldStill:
     """Watches what a run begins with, and ends the run where that is exchanged or written."""
 
-    def __init__(self, readers: Readers) -> None:
-        self._readers = readers
+    def __init__(self) -> None:
         self._at_first = ExitStack()  # what is let go when the run has begun
         self._all_along = ExitStack()
         self._leased: dict[str, int] = {}  # all along
-        self._reads_on = False
+        self._kept = False
         self._watching = False
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -53,15 +55,19 @@ class HeldStill:
 
     @classmethod
     @contextmanager
-    def holding(cls, paths: Iterable[str], readers: Readers = _NOT_KNOWN) -> Iterator[HeldStill]:
+    def holding(cls, beginning: Beginning) -> Iterator[HeldStill]:
         """Hold these files; raises RunError where one is being written, or cannot be watched.
 
         What only root can change on the way and in the file needs nothing. To be left when the run is over.
         """
-        held = cls(readers)
+        held = cls()
+        first = dict.fromkeys((*beginning.first, *beginning.later))
+        words = (path for path in beginning.words if path not in first)
         with held._all_along, held._at_first:
-            for path in paths:
-                held._hold(path)
+            for path in first:
+                held._hold(path, surely=True, later=path in beginning.later)
+            for path in words:
+                held._hold(path, surely=False, later=True)
             yield held
 
     def check(self) -> None:
@@ -104,9 +110,9 @@ class HeldStill:
             )
         else:
             why = (
-                f"it was killed, because {self._written} was opened for writing while it ran, and a shell "
-                "reads its script piece by piece, so that something else would have run than was allowed: "
-                "write it when no run of it is under way, or put a new file in its place (mv), then ask again"
+                f"it was killed, because {self._written} was opened for writing, or exchanged, while it ran "
+                "and could still be read, so that something else might have run than was allowed: change it "
+                "when no run of it is under way, then ask again"
             )
         return (why,)
 
@@ -122,8 +128,8 @@ class HeldStill:
         return True
 
     def _all_through(self, ended: Callable[[float], bool]) -> None:
-        """Look whether somebody waits to write what a shell still reads; the kernel has them wait."""
-        while self._reads_on and not ended(_LOOK_WRITTEN_S):
+        """Look whether somebody waits to write what is kept; the kernel has them wait."""
+        while self._kept and not ended(_LOOK_WRITTEN_S):
             for path, descriptor in self._leased.items():
                 if fcntl.fcntl(descriptor, fcntl.F_GETLEASE) != fcntl.F_RDLCK:
                     self._end(path)
@@ -149,37 +155,49 @@ class HeldStill:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _hold(self, path: str) -> None:
+    def _hold(self, path: str, *, surely: bool, later: bool) -> None:
         try:
-            self._hold_all_of(path)
+            self._hold_all_of(path, surely=surely, later=later)
         except (FileNotFoundError, NotADirectoryError):
             raise BindingMismatch((path,)) from None
         except OSError as error:
             raise RunError(f"{path} cannot be held still while it is started: {error.strerror}") from error
 
-    def _hold_all_of(self, path: str) -> None:
-        for directory, name in _way(path):
-            if _others_change(os.stat(directory)):  # noqa: PTH116 - for every run
-                self._watch(self._at_first, directory, name, EXCHANGED, path)
-        with suppress(FileNotFoundError):  # the last look tells of it
-            status = os.stat(path)  # noqa: PTH116 - as above
-            if _others_change(status) and stat.S_ISREG(status.st_mode):
-                self._hold_file(path)
+    def _hold_all_of(self, path: str, *, surely: bool, later: bool) -> None:
+        """Hold its place and its text.
 
-    def _hold_file(self, path: str) -> None:
+        A word that no account may execute is rather worked on than run, perhaps by this very run.
+        """
+        with ExitStack() as place:
+            watched = False
+            for directory, name in _way(path):
+                if _others_change(os.stat(directory)):  # noqa: PTH116 - for every run
+                    self._watch(place, directory, name, EXCHANGED, path)
+                    watched = True
+            kept = surely
+            with suppress(FileNotFoundError):  # the last look tells of it
+                status = os.stat(path)  # noqa: PTH116 - as above
+                kept |= bool(status.st_mode & _RUN)
+                if _others_change(status) and stat.S_ISREG(status.st_mode):
+                    later |= self._hold_file(path, kept=kept)
+            kept &= later
+            self._kept |= kept and watched
+            (self._all_along if kept else self._at_first).push(place.pop_all())
+
+    def _hold_file(self, path: str, *, kept: bool) -> bool:
+        """Hold its text; tells whether parts of it may be opened again by name, as of an archive."""
+        self._kept |= kept
         with ExitStack() as stack:
             descriptor = _opened(path)
             if descriptor is not None:
                 stack.callback(os.close, descriptor)
-            leased = descriptor is not None and _lease(path, descriptor)
-            if not leased:
+            if descriptor is None or not _lease(path, descriptor):
                 self._watch(stack, path, "", MODIFIED, path)
-            # What it begins with is read when nobody can change it any more without being heard.
-            on = descriptor is not None and self._readers.read_on(path, os.pread(descriptor, BEGINNING, 0))
-            self._reads_on |= on
-            if on and leased and descriptor is not None:
+            elif kept:
                 self._leased[path] = descriptor
-            (self._all_along if on else self._at_first).push(stack.pop_all())
+            archive = descriptor is not None and _is_archive(descriptor)
+            (self._all_along if kept else self._at_first).push(stack.pop_all())
+            return archive
 
     def _watch(self, stack: ExitStack, place: str, name: str, events: int, path: str) -> None:
         self._watching = True
@@ -200,6 +218,11 @@ def _opened(path: str) -> int | None:
         ) from None
     except OSError as error:
         raise RunError(f"{path} cannot be held still while it is started: {error.strerror}") from error
+
+
+def _is_archive(descriptor: int) -> bool:
+    with open(descriptor, "rb", closefd=False) as file:
+        return zipfile.is_zipfile(file)
 
 
 def _lease(path: str, descriptor: int) -> bool:

@@ -25,7 +25,6 @@ from adapters.runners.late_options import LateOptions
 from adapters.runners.leftovers import MARKER, mark_of
 from adapters.runners.orders import check_order, reverified
 from adapters.runners.process import Launch, Streams, supervise
-from adapters.runners.read_on import Readers
 from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.threshold import Threshold
@@ -85,7 +84,7 @@ class HostRunner:
         account = host_account(order.bound.plan.user)
         self._make_workspace(order, account)
         with (
-            HeldStill.holding(order.held_still, Readers.of(order.bound)) as still,
+            HeldStill.holding(order.held_still) as still,
             Streams.opened(order, self._output_dir, sink) as streams,
         ):
             if order.bound.plan.unheld is None:

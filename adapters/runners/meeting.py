@@ -9,7 +9,7 @@ import grp
 import os
 import pwd
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -34,14 +34,22 @@ def meeting_place(plan: SandboxPlan, account: Account) -> str | None:
         return None
     if plan.network and not scopes_abstract_sockets():
         return _ABSTRACT
-    shared = (path for path in (*plan.writable, *plan.readable) if others_get_to(path, account))
-    return next(shared, None) or next(_of_others(plan, account), None)
+    shared = (*plan.writable, *plan.readable)
+    open_to_others = (path for path in shared if others_get_to(path, account, shared))
+    return next(open_to_others, None) or next(_of_others(plan, account), None)
 
 
-def others_get_to(path: str, account: Account) -> bool:
-    """Tell whether another account than this one and root may be able to enter a directory; in doubt yes."""
-    way = [path, *map(str, Path(path).parents)]
-    return all(_lets_others_in(directory, account) for directory in way)
+def others_get_to(path: str, account: Account, shared: Sequence[str] = ()) -> bool:
+    """Tell whether another account than this one and root may be able to enter a directory; in doubt yes.
+
+    A directory that is itself shared, or lies in one that is, keeps nobody out: the run can open it.
+    """
+    out_of_reach = (str(above) for above in Path(path).parents if not _lies_in(str(above), shared))
+    return all(_lets_others_in(directory, account) for directory in out_of_reach)
+
+
+def _lies_in(path: str, shared: Sequence[str]) -> bool:
+    return any(path == each or path.startswith(f"{each.rstrip('/')}/") for each in shared)
 
 
 def wanted_socket(ending: Ending, streams: Streams, place: str) -> Iterator[str]:
@@ -50,7 +58,7 @@ def wanted_socket(ending: Ending, streams: Streams, place: str) -> Iterator[str]
     if ending.exit_code != os.EX_OK and "permission denied" in said and "socket" in said:
         yield (
             f"it seems to have wanted a Unix socket, and a sandboxed run has none where others can get to "
-            f"what it shares with the host: {place} (chmod o-rwx closes a directory to others)"
+            f"what it shares with the host: {place} (chmod 0700 on a directory above it closes it to them)"
         )
 
 

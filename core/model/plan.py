@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from core.model.command import Executable, FileIdentity, Placement
@@ -68,6 +68,19 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
+class Beginning:
+    """The files that run first, by path.
+
+    `first` surely do. `later` are opened when others have run already, `words` if the program to which they
+    are given runs its words.
+    """
+
+    first: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class BoundCommand:
     """Everything a binding covers; `canonical` is the line, or the opaque text where it was not analysed.
 
@@ -85,7 +98,7 @@ class BoundCommand:
     executables: tuple[Executable, ...]
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
     run_by: Executable | None = None
-    begins_with: tuple[str, ...] = ()  # the files that run first, or may, by path
+    begins_with: Beginning = Beginning()
     real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 
@@ -113,9 +126,10 @@ class RunOrder:
         return f"agents.{self.agent}.workspace"
 
     @property
-    def held_still(self) -> tuple[str, ...]:
-        """The files that must be as they were looked at until the run has begun."""
-        return tuple(dict.fromkeys((*self.bound.begins_with, *self.pinned)))
+    def held_still(self) -> Beginning:
+        """The files that must stay as they were looked at."""
+        begins = self.bound.begins_with
+        return replace(begins, words=tuple(dict.fromkeys((*begins.words, *self.pinned))))
 
 
 class RunStatus(StrEnum):

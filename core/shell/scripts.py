@@ -19,8 +19,9 @@ from core.model.command import (
     FileIdentity,
     Segment,
 )
+from core.model.plan import Beginning
 from core.ports import Resolver
-from core.shell.builtins import harmless
+from core.shell.builtins import AT_ONCE, harmless
 from core.shell.carried import RUN_WORDS, words_that_run
 from core.shell.carrying import carrying_option
 from core.shell.environment import only_looks
@@ -63,9 +64,14 @@ def with_scripts(
     return replace(facts, segments=segments)
 
 
-def begins_with(facts: CommandFacts) -> tuple[str, ...]:
-    """Name the files that run first, by path: the programs of the first pipeline, and what they are given."""
-    return tuple(dict.fromkeys(path for segment in _begin(facts) for path in _runs(segment)))
+def begins_with(facts: CommandFacts) -> Beginning:
+    """Name the files that run first: the programs of the first pipeline, and what they are given."""
+    at_once, waiting = _apart(facts)
+    first = dict.fromkeys(path for segment in at_once for path in _first(segment))
+    later = [path for segment in waiting for path in _first(segment)]
+    later += (path for segment in (*at_once, *waiting) for path in _later(segment))
+    words = (path for segment in (*at_once, *waiting) for path in _words(segment))
+    return Beginning(tuple(first), tuple(dict.fromkeys(later)), tuple(dict.fromkeys(words)))
 
 
 def pinned_files(facts: CommandFacts, by_pin: Sequence[bool]) -> tuple[str, ...]:
@@ -91,11 +97,35 @@ def _begin(facts: CommandFacts) -> Iterator[Segment]:
             return
 
 
-def _runs(segment: Segment) -> Iterator[str]:
+def _apart(facts: CommandFacts) -> tuple[list[Segment], list[Segment]]:
+    """Part what runs first from what waits for a builtin of which nobody knows how long it takes."""
+    parts: tuple[list[Segment], list[Segment]] = ([], [])
+    waits = False
+    for segment in _begin(facts):
+        waits = waits or (segment.builtin and not AT_ONCE.issuperset(segment.argv[:1]))
+        parts[waits].append(segment)
+    return parts
+
+
+def _first(segment: Segment) -> Iterator[str]:
     yield from (executable.path for executable in segment.executables)
+    given = (place for operand in islice(operands(segment), 1) for place in at(segment, operand))
+    yield from _there(segment, (*given, *module_files(segment), *segment.interpreters))
+
+
+def _later(segment: Segment) -> Iterator[str]:
+    """Give what may run behind another file: `node -r ./first.js ./then.js`."""
+    given = (place for operand in islice(operands(segment), 1, None) for place in at(segment, operand))
+    yield from _there(segment, given)
+
+
+def _words(segment: Segment) -> Iterator[str]:
+    yield from _there(segment, segment.carried)
+
+
+def _there(segment: Segment, paths: Iterable[str]) -> Iterator[str]:
     there = {path for path, identity in segment.scripts if identity not in (MISSING, NOT_LOOKED_AT)}
-    given = (place for operand in operands(segment) for place in at(segment, operand))
-    yield from there.intersection((*given, *module_files(segment), *segment.interpreters, *segment.carried))
+    return (path for path in paths if path in there)
 
 
 def _may_read_programs(segment: Segment) -> bool:

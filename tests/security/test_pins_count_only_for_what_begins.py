@@ -104,7 +104,7 @@ async def test_a_run_that_a_pin_admits_carries_what_is_pinned_and_one_that_a_per
     asked, admitted = system.orders
     assert (asked.by_person, asked.pinned) == (True, ())
     assert (admitted.by_person, admitted.pinned) == (False, (f"{work}/./x.sh",))
-    assert f"{work}/./x.sh" in admitted.held_still
+    assert f"{work}/./x.sh" in admitted.held_still.words
     assert admitted.bound.placement is Placement.SANDBOX
 
 

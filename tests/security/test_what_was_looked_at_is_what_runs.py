@@ -24,7 +24,7 @@ from core.approvals.binding import bind
 from core.errors import BindingMismatch, RunError
 from core.model.call import CommandText
 from core.model.command import CommandFacts
-from core.model.plan import RunOrder, RunResult
+from core.model.plan import Beginning, RunOrder, RunResult
 from core.shell.inspect import inspect
 from core.shell.scripts import begins_with, pinned_files, with_scripts
 from tests.integration.runners.kit import Place, Recorder, place_on_disk
@@ -93,7 +93,7 @@ NAMES = [f"{name}-{way.__name__}" for name, way in WAYS]
 
 def slow(place: Place, script: Path, runner: str, *, held: bool) -> RunOrder:
     order = place.shell(f"echo ready; sleep 0.6; . {script}", runner=runner)
-    begins_with = ("/bin/sh", str(script)) if held else ()
+    begins_with = Beginning(("/bin/sh", str(script))) if held else Beginning()
     return replace(order, bound=replace(order.bound, begins_with=begins_with))
 
 
@@ -125,7 +125,7 @@ async def test_what_is_exchanged_at_the_start_kills_the_run(place, scripts, name
 
 @pytest.mark.parametrize(("name", "way"), WAYS, ids=NAMES)
 def test_what_is_exchanged_before_the_start_is_refused(scripts, name, way):
-    with HeldStill.holding([str(scripts / name)]) as still:
+    with HeldStill.holding(Beginning((str(scripts / name),))) as still:
         still.check()
         way(scripts)
         with pytest.raises(BindingMismatch, match=str(scripts / name)):
@@ -187,14 +187,14 @@ async def test_a_run_that_goes_on_may_exchange_its_own_script(place, scripts):
     script = scripts / "way" / "good.sh"
     script.write_text(f"sleep 2.5; cd {scripts}; mv other/good.sh way/good.sh; echo updated\n")
     order = place.order("/bin/sh", str(script), runner="host")
-    order = replace(order, bound=replace(order.bound, begins_with=("/bin/sh", str(script))))
+    order = replace(order, bound=replace(order.bound, begins_with=Beginning(("/bin/sh", str(script)))))
     result = await place.host.run(order, Recorder())
     assert (result.stdout, result.exit_code, result.notes) == ("updated\n", 0, ())
 
 
 def test_what_only_root_can_change_needs_no_watch():
     before = len(list(Path("/proc/self/fd").iterdir()))
-    with HeldStill.holding(["/bin/sh", "/usr/bin/env"]):
+    with HeldStill.holding(Beginning(("/bin/sh", "/usr/bin/env"))):
         assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -222,7 +222,7 @@ async def _sixty(place: Place, scripts: Path, stop: asyncio.Event) -> list[str]:
     seen = resolver.file(str(scripts / "way" / "good.sh"))
     assert seen is not None
     order = place.order("/bin/sh", str(scripts / "link" / "good.sh"), runner="host")
-    bound = replace(order.bound, begins_with=(order.argv[1],), scripts=((order.argv[1], seen),))
+    bound = replace(order.bound, begins_with=Beginning((order.argv[1],)), scripts=((order.argv[1], seen),))
     said: list[str] = []
     try:
         for count in range(60):
@@ -290,8 +290,26 @@ def test_a_line_begins_with_its_programs_and_the_scripts_that_they_are_given(tmp
     (tmp_path / "own.sh").write_text(f"#!{tmp_path}/interp\n")
     (tmp_path / "own.sh").chmod(0o755)
     found = begins_with(facts(line, tmp_path))
-    there = sorted({os.path.normpath(file) for file in found})
+    there = sorted({os.path.normpath(file) for file in (*found.first, *found.later, *found.words)})
     assert there == sorted(str(tmp_path / file) for file in files)
+
+
+LATER = [
+    ("python3 good.py run.sh", []),
+    ("cd . && echo x && ./run.sh", []),
+    ("printf %999999999s x; ./run.sh", ["run.sh"]),
+    ("printf %999999999s x; python3 good.py", ["/usr/bin/python3", "good.py"]),
+    ("node -r ./run.sh ./good.py", ["good.py"]),
+]
+
+
+@pytest.mark.parametrize(("line", "files"), LATER, ids=[line for line, _ in LATER])
+def test_what_runs_behind_other_code_is_held_in_its_place_too(tmp_path, line, files):
+    for name in ("good.py", "run.sh"):
+        (tmp_path / name).write_text("x\n")
+        (tmp_path / name).chmod(0o755)
+    later = begins_with(facts(line, tmp_path)).later
+    assert sorted(map(os.path.normpath, later)) == sorted(str(tmp_path / file) for file in files)
 
 
 PINNED = [
@@ -329,7 +347,7 @@ def as_asked(place: Place, scripts: Path, line: str, *, held: bool) -> RunOrder:
     """Order a line in `way`, and hold what it begins with as found by looking at it."""
     way = scripts / "way"
     order = place.order("/bin/sh", "-c", line, runner="host", cwd=str(way))
-    first = begins_with(facts(line, way)) if held else ()
+    first = begins_with(facts(line, way)) if held else Beginning()
     return replace(order, bound=replace(order.bound, begins_with=first))
 
 

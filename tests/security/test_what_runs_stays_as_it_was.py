@@ -1,4 +1,4 @@
-"""A shell reads its script while it runs: who writes that in place ends the run, and nobody else is ended.
+"""How long an interpreter reads its script nobody can tell: who writes it in place ends the run.
 
 What is held at first is let go here after a shorter time than in earnest; all else is as it is.
 """
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -25,12 +26,10 @@ from adapters.runners.bubblewrap import find_bubblewrap
 from adapters.runners.exchanges import Exchanges, exchanges
 from adapters.runners.held_still import HeldStill
 from adapters.runners.late_options import LateOptions
-from adapters.runners.read_on import Readers
 from adapters.runners.threshold import Threshold
 from core.approvals.binding import bind
 from core.errors import BindingMismatch, RunError
-from core.model.command import Executable, FileIdentity
-from core.model.plan import RunOrder, RunResult
+from core.model.plan import Beginning, RunOrder, RunResult
 from tests.integration.runners.kit import Place, Recorder, place_on_disk
 
 PLACEMENTS = ("host", "bubblewrap", "unheld")
@@ -61,7 +60,8 @@ def script(place) -> Path:
 
 def running(place: Place, program: str, script: Path, runner: str, *, held: bool = True) -> RunOrder:
     order = place.order(program, str(script), runner=runner)
-    return replace(order, bound=replace(order.bound, begins_with=(program, str(script)) if held else ()))
+    files = Beginning((program, str(script))) if held else Beginning()
+    return replace(order, bound=replace(order.bound, begins_with=files))
 
 
 async def begun(place: Place, order: RunOrder, runner: str) -> asyncio.Task[RunResult]:
@@ -104,7 +104,7 @@ async def test_who_writes_what_a_shell_reads_ends_the_run_and_goes_on_at_once(pl
     waited = await asyncio.to_thread(append, script)
     result = await task
     assert (result.stdout, result.exit_code) == ("ready\n", KILLED)
-    assert f"{script} was opened for writing while it ran" in result.notes[0]
+    assert f"{script} was opened for writing, or exchanged, while it ran" in result.notes[0]
     assert result.tampered
     assert waited < 5
     assert script.read_text().endswith("echo exchanged\n")
@@ -120,14 +120,73 @@ async def test_who_comes_at_first_waits_until_it_is_let_go(place, script):
     assert (await task).exit_code == KILLED
 
 
-@pytest.mark.parametrize("runner", PLACEMENTS)
-async def test_what_is_read_whole_may_be_written_while_it_runs(place, script, runner):
-    script.write_text("import time\nprint('ready', flush=True)\ntime.sleep(1.5)\n")
-    task = await begun(place, running(place, "/usr/bin/python3", script, runner), runner)
-    waited = await asyncio.to_thread(append, script, "print('exchanged')\n")
+PERL = """BEGIN { $| = 1; print "ready\\n"; sleep 2 }
+%s
+print "reviewed\\n";
+""" % ("# much to read\n" * 2_000)
+
+
+def member(script: Path, text: str) -> None:
+    """Make an archive with a member that is read only when it is imported."""
+    with zipfile.ZipFile(script, "w") as archive:
+        archive.writestr(
+            "__main__.py", "import time\nprint('ready', flush=True)\ntime.sleep(2)\nimport late\n"
+        )
+        archive.writestr("late.py", f"print({text!r})\n")
+
+
+def perl(script: Path, text: str) -> None:
+    script.write_text(PERL.replace("reviewed", text))
+
+
+LATE = {"/usr/bin/perl": perl, "/usr/bin/python3": member}
+
+
+@pytest.mark.parametrize("program", list(LATE))
+@pytest.mark.parametrize("held", [False, True])
+async def test_what_is_read_long_after_the_start_is_never_another_text(place, script, program, held):
+    """Without being held, each of them runs what was written meanwhile."""
+    LATE[program](script, "reviewed")
+    task = await begun(place, running(place, program, script, "host", held=held), "host")
+    await asyncio.to_thread(LATE[program], script, "replaced")
     result = await task
-    assert (result.stdout, result.exit_code, result.notes) == ("ready\n", 0, ())
-    assert waited < 0.2
+    assert result.stdout == ("ready\n" if held else "ready\nreplaced\n")
+    assert result.tampered is held
+
+
+async def test_an_archive_whose_place_is_taken_by_another_ends_the_run(place, script):
+    member(script, "reviewed")
+    member(script.with_name("other"), "replaced")
+    task = await begun(place, running(place, "/usr/bin/python3", script, "host"), "host")
+    script.with_name("other").rename(script)
+    result = await task
+    assert (result.stdout, result.exit_code, result.tampered) == ("ready\n", KILLED, True)
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_script_behind_another_is_held_in_its_place_until_the_end(place, script, late):
+    first = script.with_name("first")
+    first.write_text(f"echo ready; sleep 1.5; . {script}\n")
+    script.write_text("echo reviewed\n")
+    script.with_name("new").write_text("echo replaced\n")
+    order = place.order("/bin/sh", str(first), runner="host")
+    files = Beginning(("/bin/sh", str(first)), (str(script),) if late else ())
+    order = replace(order, bound=replace(order.bound, begins_with=files))
+    task = await begun(place, order, "host")
+    script.with_name("new").rename(script)
+    assert (await task).stdout == ("ready\n" if late else "ready\nreplaced\n")
+
+
+@pytest.mark.parametrize(("mode", "killed"), [(0o644, False), (0o755, True)])
+async def test_a_word_that_cannot_be_executed_is_rather_worked_on(place, script, mode, killed):
+    """As by `npx prettier --write FILE`: the run writes it itself, and goes on."""
+    script.chmod(mode)
+    writes = f"echo ready; sleep 1; echo written > {script}; echo on"
+    order = place.order("/bin/sh", "-c", writes, runner="host")
+    files = Beginning(("/bin/sh",), words=(str(script),))
+    order = replace(order, bound=replace(order.bound, begins_with=files))
+    result = await place.host.run(order, Recorder())
+    assert (result.stdout, result.tampered) == (("ready\n", True) if killed else ("ready\non\n", False))
 
 
 async def test_a_new_file_in_its_place_ends_nothing(place, script):
@@ -161,49 +220,6 @@ async def test_it_is_let_go_however_the_run_ends(place, script, end):
     assert len(os.listdir("/proc/self/fd")) <= before + 1  # noqa: PTH208 - the one that all share
 
 
-def bound(place: Place, line: str, programs: tuple[str, ...], *scripts: str) -> Readers:
-    nobody = FileIdentity(0, 0, 0, 0, 0)
-    order = place.order("/bin/sh", "-c", line)
-    known = tuple(Executable(path, path, path, nobody) for path in programs)
-    files = (*programs, *(path for path in scripts if path not in programs))
-    return Readers.of(replace(order.bound, canonical=line, executables=known, begins_with=files))
-
-
-BASH, PYTHON, NICE = "/usr/bin/bash", "/usr/bin/python3", "/usr/bin/nice"
-READERS = [
-    ("bash x", (BASH,), b"echo\n", True),
-    ("nice bash x", (NICE, BASH), b"echo\n", True),
-    ("bash x.py", (BASH,), b"#!/usr/bin/python3\n", True),
-    ("bash -c 'nice bash x'", (BASH, NICE), b"echo\n", True),
-    ("bash x | python3 - | bash y", (BASH, PYTHON), b"echo\n", True),
-    ("./x", ("x",), b"echo\n", True),
-    ("./x", ("x",), b"", True),
-    ("./x", ("x",), b"#!/bin/sh\n", True),
-    ("./x", ("x",), b"#! /usr/bin/env -S bash -e\n", True),
-    ("./x", ("x",), b"#!/usr/bin/env -Szsh\n", True),
-    ("./x", ("x",), b"#!/usr/local/bin/ksh93\n", True),
-    ("nice ./x", (NICE, "x"), b"#!/bin/busybox sh\n", True),
-    ("strace ./x", ("/usr/bin/strace",), b"#!/bin/bash\n", True),
-    ("./x", ("x",), b"\x7fELF\2\1", False),
-    ("./x", ("x",), b"#!/usr/bin/env python3\n", False),
-    ("bash -c ./x", (BASH, "x"), b"#!/usr/bin/python3\n", False),
-    ("python3 x", (PYTHON,), b"import os\n", False),
-    ("node x", ("/usr/bin/node",), b"'use strict'\n", False),
-    ("nice -n 5 python3 x", (NICE, PYTHON), b"import os\n", False),
-    ("bash -c 'cd y && python3 x'", (BASH, PYTHON), b"import os\n", False),
-]
-
-
-@pytest.mark.parametrize(("line", "programs", "beginning", "on"), READERS)
-def test_which_files_are_read_on(place, line, programs, beginning, on):
-    assert bound(place, line, programs, "x").read_on("x", beginning) is on
-
-
-def test_a_link_to_a_shell_is_one(tmp_path):
-    (tmp_path / "mine").symlink_to("/bin/bash")
-    assert Readers(frozenset({"x"}), shell=False).read_on("x", f"#!{tmp_path}/mine\n".encode())
-
-
 def instances() -> int:
     links = (entry.readlink() for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink())
     return [str(link) for link in links].count("anon_inode:inotify")
@@ -216,9 +232,9 @@ def watches() -> int:
 def test_all_runs_share_one_instance_and_a_watch_goes_with_the_last(script):
     exchanges()
     one, none = instances(), watches()
-    with HeldStill.holding([str(script)]) as first:
+    with HeldStill.holding(Beginning((str(script),))) as first:
         several = watches()
-        with HeldStill.holding([str(script)]) as second:
+        with HeldStill.holding(Beginning((str(script),))) as second:
             assert (instances(), watches()) == (one, several)
         script.rename(script.with_name("gone"))
         with pytest.raises(BindingMismatch):
@@ -228,11 +244,11 @@ def test_all_runs_share_one_instance_and_a_watch_goes_with_the_last(script):
 
 
 def test_what_happened_before_it_was_held_is_nothing_to_it(script):
-    with HeldStill.holding([str(script)]) as first:
+    with HeldStill.holding(Beginning((str(script),))) as first:
         with exchanges()._lock:
             script.rename(script.with_name("gone"))
             script.with_name("gone").rename(script)
-        with HeldStill.holding([str(script)]) as second:
+        with HeldStill.holding(Beginning((str(script),))) as second:
             second.check()
         with pytest.raises(BindingMismatch):
             first.check()
@@ -240,7 +256,7 @@ def test_what_happened_before_it_was_held_is_nothing_to_it(script):
 
 def test_more_than_can_be_heard_counts_as_exchanged(script):
     limit = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
-    with HeldStill.holding([str(script)]) as still:
+    with HeldStill.holding(Beginning((str(script),))) as still:
         with exchanges()._lock:
             for count in range(limit // 2 + 10):
                 (script.with_name(f"x{count}")).touch()
@@ -254,6 +270,7 @@ import ctypes, os, sys, tempfile
 from adapters.runners.exchanges import exchanges
 from adapters.runners.held_still import HeldStill
 from core.errors import RunError
+from core.model.plan import Beginning
 os.setgroups([])
 os.setresuid(*[int(sys.argv[2])] * 3)
 place = tempfile.TemporaryDirectory(dir="/var/tmp")
@@ -262,7 +279,7 @@ open(script, "w").close()
 if sys.argv[1] == "before": exchanges()
 while ctypes.CDLL(None).inotify_init1(0) >= 0: pass
 try:
-    with HeldStill.holding([script]) as still: still.check()
+    with HeldStill.holding(Beginning((script,))) as still: still.check()
     print("held")
 except RunError as error:
     print(error)
@@ -300,7 +317,7 @@ async def test_only_files_are_held(place, device):
     if device == "fifo":
         os.mkfifo(path, 0o666)
     order = place.shell("echo ready", runner="host")
-    order = replace(order, bound=replace(order.bound, begins_with=("/bin/sh", path)))
+    order = replace(order, bound=replace(order.bound, begins_with=Beginning(("/bin/sh", path))))
     assert (await place.host.run(order, Recorder())).stdout == "ready\n"
 
 
@@ -326,7 +343,7 @@ def test_bwrap_passes_the_threshold_when_it_comes_to_the_command():
 def test_the_time_counts_from_when_the_command_can_begin(script):
     came = time.monotonic() + 2 * AT_FIRST_S
     with (
-        HeldStill.holding([str(script)], Readers(shell=False)) as still,
+        HeldStill.holding(Beginning(words=(str(script),))) as still,
         subprocess.Popen(["/bin/sleep", "5"], start_new_session=True) as process,
     ):
         began = time.monotonic()
