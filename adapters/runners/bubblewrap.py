@@ -184,7 +184,7 @@ class BubblewrapRunner:
             meeting = meeting_place(plan, account)
             with (
                 _ready(bwrap, options, sources) as (before, inherit, threshold),
-                sealed(sockets=meeting is None) as seal,
+                sealed(sockets=meeting is None, sandbox=True) as seal,
             ):
                 launch = Launch(
                     before=(*before, *seal.options),

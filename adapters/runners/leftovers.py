@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -69,22 +69,40 @@ def _candidates(since: Since | None) -> Sequence[int]:
 def _carries(pid: int, request_id: str, *, held: bool = False) -> bool:
     if pid == os.getpid():
         return False
-    elsewhere = _is_elsewhere(pid)
+    return any(_is_marked(thread, request_id, held=held) for thread in _living(pid))
+
+
+def _living(pid: int) -> Iterator[str]:
+    """Give where one can look into a process: its first thread, or each other where that has ended."""
+    first = f"/proc/{pid}"
+    try:
+        os.stat(f"{first}/ns/mnt")  # noqa: PTH116 - as above
+    except FileNotFoundError:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            yield from (f"{first}/task/{thread}" for thread in os.listdir(f"{first}/task"))  # noqa: PTH208 - as above
+    except OSError:  # it may be there, and not ours to look into so
+        yield first
+    else:
+        yield first
+
+
+def _is_marked(process: str, request_id: str, *, held: bool) -> bool:
+    elsewhere = _is_elsewhere(process)
     if held and not elsewhere:
         return False
     # Reading a table of mounts waits for namespaces that are just being torn down, so that few are read.
-    if elsewhere and _is_in(f"/proc/{pid}/mountinfo", f" {mark_of(request_id)} ".encode(), b""):
+    if elsewhere and _is_in(f"{process}/mountinfo", f" {mark_of(request_id)} ".encode(), b""):
         return True
-    return _is_in(f"/proc/{pid}/environ", f"\0{MARKER}={request_id}\0".encode(), b"\0")
+    return _is_in(f"{process}/environ", f"\0{MARKER}={request_id}\0".encode(), b"\0")
 
 
-def _is_elsewhere(pid: int) -> bool:
+def _is_elsewhere(process: str) -> bool:
     """Tell whether a process has another mount namespace than this one."""
     try:
-        return os.stat(f"/proc/{pid}/ns/mnt").st_ino != os.stat("/proc/self/ns/mnt").st_ino  # noqa: PTH116 - as above
+        return os.stat(f"{process}/ns/mnt").st_ino != os.stat("/proc/self/ns/mnt").st_ino  # noqa: PTH116 - as above
     except FileNotFoundError:
         return False
-    except OSError:  # it may be there, and not ours to look into so
+    except OSError:  # as above
         return True
 
 

@@ -42,10 +42,10 @@ def meeting_place(plan: SandboxPlan, account: Account) -> str | None:
 def others_get_to(path: str, account: Account, shared: Sequence[str] = ()) -> bool:
     """Tell whether another account than this one and root may be able to enter a directory; in doubt yes.
 
-    A directory that is itself shared, or lies in one that is, keeps nobody out: the run can open it.
+    One of the account's own that is shared, or lies in what is, keeps nobody out: the run can open it.
     """
-    out_of_reach = (str(above) for above in Path(path).parents if not _lies_in(str(above), shared))
-    return all(_lets_others_in(directory, account) for directory in out_of_reach)
+    way = (path, *map(str, Path(path).parents))
+    return all(_lets_others_in(directory, account, seen=_lies_in(directory, shared)) for directory in way)
 
 
 def _lies_in(path: str, shared: Sequence[str]) -> bool:
@@ -57,8 +57,8 @@ def wanted_socket(ending: Ending, streams: Streams, place: str) -> Iterator[str]
     said = streams.stderr.text()[0].lower()
     if ending.exit_code != os.EX_OK and "permission denied" in said and "socket" in said:
         yield (
-            f"it seems to have wanted a Unix socket, and a sandboxed run has none where others can get to "
-            f"what it shares with the host: {place} (chmod 0700 on a directory above it closes it to them)"
+            "it seems to have wanted a Unix socket, and a sandboxed run has none where others can get to "
+            f"what it shares with the host: {place} (a directory above it with mode 0700 keeps them out)"
         )
 
 
@@ -81,10 +81,12 @@ def _of_others(plan: SandboxPlan, account: Account) -> Iterator[str]:
             continue
 
 
-def _lets_others_in(directory: str, account: Account) -> bool:
+def _lets_others_in(directory: str, account: Account, *, seen: bool) -> bool:
     try:
         found = os.stat(directory)  # noqa: PTH116 - for every run
     except OSError:
+        return True
+    if seen and found.st_uid == account.uid:
         return True
     if found.st_uid not in {0, account.uid} or found.st_mode & stat.S_IXOTH or has_list(directory):
         return True

@@ -1,9 +1,12 @@
-"""The filter of system calls that keeps a run from Unix sockets that lead out of it.
+"""The filter of system calls that keeps a run from what no namespace separates.
 
 What comes through one undoes every mount: a descriptor of `/` from outside shows all that is outside. And no
 list of sockets is complete: they are bound under names that are gone, in other network namespaces, later. So
 `socket(AF_UNIX)` is refused as a whole, and so are pairs of datagram sockets, which can be connected anew.
 Connected pairs of streams, pipes and TCP are as they were. What io_uring could do is not there either.
+
+A sandbox has no keyrings either, because the kernel would give it those of the daemon, and of sockets only
+those that a network namespace separates: not those to the machine's hypervisor, among others.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from adapters.runners.process import memory_file
 from core.errors import RunError
@@ -34,41 +37,70 @@ _UNIX: Final = 1
 _KIND: Final = 0xF  # of a socket's type, without its flags
 _STREAM, _PACKETS = 1, 5
 _X32: Final = 0x40000000  # numbers from here on are those of another way to call the same kernel
-# Architecture ▶ the numbers of socket, socketpair and socketcall (0: there is none) on it; io_uring_setup is
-# 425 on each.
+_SEPARATED: Final = (2, 10, 16)  # the internet's two families, and netlink: what a network namespace has
+
+
+class _Calls(NamedTuple):
+    """The numbers of calls on one architecture; 0 where there is none of the name."""
+
+    architecture: int
+    socket: int
+    socketpair: int
+    socketcall: int
+    keyrings: tuple[int, int, int]
+
+
 _TABLES: Final = {
-    "x86_64": ((0xC000003E, 41, 53, 0), (0x40000003, 359, 360, 102)),
-    "aarch64": ((0xC00000B7, 198, 199, 0), (0x40000028, 281, 288, 0)),
+    "x86_64": (
+        _Calls(0xC000003E, 41, 53, 0, (248, 249, 250)),
+        _Calls(0x40000003, 359, 360, 102, (286, 287, 288)),
+    ),
+    "aarch64": (
+        _Calls(0xC00000B7, 198, 199, 0, (217, 218, 219)),
+        _Calls(0x40000028, 281, 288, 0, (309, 310, 311)),
+    ),
 }
-_IO_URING_SETUP: Final = 425
+_IO_URING_SETUP: Final = 425  # on each
 
 
 @cache
-def no_unix_sockets() -> bytes | None:
+def call_filter(*, unix_sockets: bool, sandbox: bool) -> bytes | None:
     """Return the filter as bwrap's `--seccomp` reads it; None for a machine whose calls are not known."""
     tables = _TABLES.get(platform.machine())
     if tables is None:
         return None
     program: list[bytes] = [_load(_ARCHITECTURE)]
-    for architecture, socket, socketpair, socketcall in tables:
-        block = _block(socket, socketpair, socketcall)
-        program += [_jump(_EQUAL, architecture, otherwise=len(block)), *block]
+    for calls in tables:
+        block = _block(calls, unix_sockets=unix_sockets, sandbox=sandbox)
+        program += [_jump(_EQUAL, calls.architecture, otherwise=len(block)), *block]
     return b"".join((*program, _refuse(errno.ENOSYS)))
 
 
-def _block(socket: int, socketpair: int, socketcall: int) -> list[bytes]:
+def _block(calls: _Calls, *, unix_sockets: bool, sandbox: bool) -> list[bytes]:
     """Judge a call of one architecture."""
-    refused = [(socketcall, errno.EACCES)] if socketcall else []
+    refused = [(_IO_URING_SETUP, errno.ENOSYS)]
+    # One call for all of them, whose arguments no filter sees.
+    refused += [(calls.socketcall, errno.EACCES)] if calls.socketcall else []
+    refused += [(number, errno.ENOSYS) for number in calls.keyrings] if sandbox else []
     block = [_load(_NUMBER), _jump(_AT_LEAST, _X32, otherwise=1), _refuse(errno.ENOSYS)]
-    for number, error in ((_IO_URING_SETUP, errno.ENOSYS), *refused):
+    for number, error in refused:
         block += [_jump(_EQUAL, number, otherwise=1), _refuse(error)]
-    return [*block, *_judged(socket, [_REFUSED]), *_judged(socketpair, _PAIR), _ALLOWED]
+    block += _judged(calls.socket, _families(unix_sockets=unix_sockets, sandbox=sandbox))
+    return [*block, *([] if unix_sockets else _judged(calls.socketpair, _PAIR)), _ALLOWED]
 
 
 def _judged(number: int, judgement: list[bytes]) -> list[bytes]:
-    """Judge a call by its first argument: what makes no Unix socket is allowed."""
-    unix = [_load(_FIRST_ARGUMENT), _jump(_EQUAL, _UNIX, otherwise=len(judgement)), *judgement, _ALLOWED]
-    return [_jump(_EQUAL, number, otherwise=len(unix)), *unix]
+    return [_jump(_EQUAL, number, otherwise=len(judgement) + 1), _load(_FIRST_ARGUMENT), *judgement]
+
+
+def _families(*, unix_sockets: bool, sandbox: bool) -> list[bytes]:
+    """Judge the family of a socket."""
+    rules = [] if unix_sockets else [_jump(_EQUAL, _UNIX, otherwise=1), _REFUSED]
+    if not sandbox:
+        return [*rules, _ALLOWED]
+    for family in (*_SEPARATED, *((_UNIX,) if unix_sockets else ())):
+        rules += [_jump(_EQUAL, family, otherwise=1), _ALLOWED]
+    return [*rules, _refuse(errno.EAFNOSUPPORT)]
 
 
 def _load(offset: int) -> bytes:
@@ -90,19 +122,22 @@ def _instruction(code: int, *, value: int, no: int = 0) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """What keeps a run from Unix sockets: options of bwrap, and the descriptors that they name."""
+    """What a filter takes: options of bwrap, and the descriptors that they name."""
 
     options: tuple[str, ...] = ()
     descriptors: tuple[int, ...] = ()
 
 
 @contextmanager
-def sealed(*, sockets: bool) -> Iterator[Seal]:
-    """Give the filter for a run, or none where it may have sockets; raises RunError where none is known."""
-    if sockets:
+def sealed(*, sockets: bool, sandbox: bool = False) -> Iterator[Seal]:
+    """Give the filter for a run; raises RunError where none is known.
+
+    `sockets` lets it have Unix sockets. On the host there is none for such a run.
+    """
+    if sockets and not sandbox:
         yield Seal()
         return
-    found = no_unix_sockets()
+    found = call_filter(unix_sockets=sockets, sandbox=sandbox)
     if found is None:
         raise RunError(f"there is no filter of system calls for {platform.machine()}")
     with memory_file(found) as descriptor:
@@ -112,6 +147,7 @@ def sealed(*, sockets: bool) -> Iterator[Seal]:
 _ALLOWED: Final = _instruction(_RETURN, value=_ALLOW)
 _REFUSED: Final = _refuse(errno.EACCES)
 _PAIR: Final = [
+    _jump(_EQUAL, _UNIX, otherwise=7),
     _load(_SECOND_ARGUMENT),
     _instruction(_AND, value=_KIND),
     _jump(_EQUAL, _STREAM, otherwise=1),
@@ -119,4 +155,5 @@ _PAIR: Final = [
     _jump(_EQUAL, _PACKETS, otherwise=1),
     _ALLOWED,
     _REFUSED,
+    _ALLOWED,
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 Mark = tuple[int, ...]
@@ -17,10 +19,24 @@ def mark_of(path: str) -> Mark | None:
 
 
 def read_marked(path: Path) -> tuple[bytes, Mark]:
-    """Read a file, and tell how the very file stood that was read; raises OSError."""
-    with path.open("rb") as file:
+    """Read a file, and tell how the very file stood that was read; raises OSError.
+
+    It never waits for what others do: only what was handed over as a descriptor may be a pipe.
+    """
+    with open(path, "rb", opener=_at_once) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            if not path.is_relative_to("/dev") and not path.is_relative_to("/proc"):
+                raise OSError(errno.EINVAL, "it is no regular file")
+            os.set_blocking(file.fileno(), True)
         content = file.read()
         return content, _mark(os.fstat(file.fileno()))  # afterwards, so that nothing is written in between
+
+
+def _at_once(path: str, flags: int) -> int:
+    try:
+        return os.open(path, flags | os.O_NONBLOCK)
+    except BlockingIOError:
+        raise OSError(errno.EAGAIN, "another process holds it (a lease): close it there") from None
 
 
 def _mark(status: os.stat_result) -> Mark:

@@ -16,7 +16,7 @@ from adapters.runners import bubblewrap, meeting
 from adapters.runners.accounts import Account
 from adapters.runners.meeting import others_get_to
 from core.model.plan import RunOrder, RunResult
-from tests.integration.runners.kit import Place, Recorder, place_on_disk
+from tests.integration.runners.kit import Place, Recorder, close, place_on_disk
 
 OFFERS = """
 import array, os, socket, sys
@@ -109,22 +109,32 @@ async def test_a_run_with_sockets_that_the_operator_opened_is_not_called_held_fr
 
 
 async def test_a_sandbox_that_nobody_else_gets_to_has_sockets(place):
-    place.workspace.chmod(0o700)
+    close(place)
     made = "import socket; socket.socket(socket.AF_UNIX).bind('s'); socket.socketpair(type=socket.SOCK_DGRAM)"
     result = await place.sandbox.run(place.order(PYTHON, "-c", made), Recorder())
     assert (result.exit_code, result.stderr, result.notes) == (0, "", ())
 
 
+async def test_a_workspace_that_only_its_own_mode_closes_keeps_nobody_out_because_the_run_can_open_it(place):
+    place.workspace.chmod(0o700)
+    opened = "import os, socket; os.chmod('.', 0o777); socket.socket(socket.AF_UNIX).bind('s')"
+    result = await place.sandbox.run(place.order(PYTHON, "-c", opened), Recorder())
+    assert (result.exit_code, place.workspace.stat().st_mode & 0o777) == (1, 0o777)
+    assert "PermissionError" in result.stderr
+    assert "a directory above it" in result.notes[0]
+
+
 @pytest.mark.parametrize(
     ("mode", "owner", "above", "expected"),
     [
-        (0o700, "nobody", 0o755, False),
+        (0o700, "nobody", 0o755, True),  # the run itself can open it
         (0o711, "nobody", 0o755, True),
         (0o755, "nobody", 0o700, False),
         (0o755, "nobody", 0o711, True),
         (0o750, "nobody", 0o755, True),  # the group of all that is nobody's
         (0o700, "daemon", 0o755, True),
         (0o700, "root", 0o755, False),
+        (0o700, "nobody", 0o700, False),
         (0o1777, "root", 0o755, True),
     ],
 )
@@ -137,7 +147,7 @@ def test_who_can_meet_a_run_is_told_by_every_directory_on_the_way(place, mode, o
     there.parent.chmod(above)
     nobody = pwd.getpwnam("nobody")
     account = Account("nobody", nobody.pw_uid, nobody.pw_gid, drop=True)
-    assert others_get_to(str(there), account) is expected
+    assert others_get_to(str(there), account, (str(there),)) is expected
 
 
 def test_a_group_that_has_no_name_may_hold_others(place):
@@ -151,7 +161,7 @@ def test_a_group_that_has_no_name_may_hold_others(place):
 
 
 def test_a_network_of_the_host_is_a_place_to_meet_where_abstract_sockets_stay_open(place, monkeypatch):
-    place.workspace.chmod(0o700)
+    place.workspace.parent.chmod(0o700)
     nobody = pwd.getpwnam("nobody")
     account = Account("nobody", nobody.pw_uid, nobody.pw_gid, drop=True)
     plan = replace(place.plan, network=True)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import pwd
 import shutil
+import signal
 import socket
 import struct
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import bot
-from adapters.runners import bubblewrap, host_trial, threaded
+from adapters.runners import bubblewrap, host_trial, leftovers, threaded
 from adapters.runners.host_trial import why_not_held
 from adapters.runners.leftovers import Since, kill_leftovers, marked
 from core.errors import RunError
@@ -23,6 +24,14 @@ from core.model.plan import RunResult, SandboxPlan
 from tests.integration.runners.kit import Place, Recorder, processes_with
 
 NOBODY = pwd.getpwnam("nobody")
+
+
+HEADLESS = """env -i setsid /usr/bin/python3 -c '
+import ctypes, os, platform, threading, time
+open("pid", "w").write(str(os.getpid()))
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+' & while ! grep -qs Z /proc/$(cat pid)/stat; do sleep 0.05; done; echo ended"""
 
 
 async def run(place: Place, script: str, *, by_person: bool = False, **options: object) -> RunResult:
@@ -188,6 +197,31 @@ async def test_nothing_outlives_it_however_it_hides(
     result = await run(place, leave.format(tag=tag) + "echo ended", by_person=by_person)
     assert result.stdout == "ended\n"
     assert processes_with(tag) == []
+
+
+@pytest.mark.parametrize("looks_at_threads", [True, False])
+async def test_a_process_whose_first_thread_has_ended_is_found_by_its_others(
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    looks_at_threads: bool,  # noqa: FBT001 - as above
+) -> None:
+    if not looks_at_threads:
+        monkeypatch.setattr(leftovers, "_living", lambda pid: iter([f"/proc/{pid}"]))
+    result = await run(place, HEADLESS, by_person=True)
+    assert result.stdout == "ended\n"
+    pid = int((place.workspace / "pid").read_text())
+    assert bool(living(pid)) is not looks_at_threads
+    if living(pid):
+        os.kill(pid, signal.SIGKILL)
+
+
+def living(pid: int) -> list[str]:
+    """List the threads of a process that have not ended."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        return [task.name for task in tasks if ") Z " not in (task / "stat").read_text()]
+    except FileNotFoundError:
+        return []
 
 
 async def test_what_it_left_is_found_by_the_next_daemon_too(place: Place) -> None:
