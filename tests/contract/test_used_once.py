@@ -145,7 +145,9 @@ async def test_a_run_that_ended_is_no_outcome_of_another_under_its_id(make, othe
     first = await ran(system, exec_call("ls"))
     outcome = await soon(system.gate.run_approved(other, first.request_id, Noting()))
     assert (outcome.status, outcome.exit_code, outcome.stdout) == (Status.DENIED, None, "")
-    used = f"the approval {first.request_id} was used already, for another command, which finished with status 0"
+    used = (
+        f"the approval {first.request_id} was used already, for another command, which finished with status 0"
+    )
     assert outcome.reason.startswith(used)
     assert outcome.reason.endswith("nothing ran, ask again")
     assert (await system.store.request(first.request_id)).state is State.FINISHED
