@@ -20,6 +20,7 @@ from bot.doctor_placement import sandbox_use
 from bot.doctor_sandbox import attempts, host_attempts
 from bot.doctor_sockets import agents, operators
 from bot.site import plan_of_host, survey
+from bot.usable import shut_sockets
 from core.config import Config, UnconfinedHost
 from core.errors import RunError, SaysoError
 from core.judge import Site
@@ -45,6 +46,7 @@ async def examine(loaded: LoadedConfig, home: Path, socket: Path | None = None) 
         *_names(loaded),
         *search_path(loaded.config),
         *sandbox_use(loaded.config),
+        *_shown_sockets(loaded.config),
         _bubblewrap(),
         _namespaces(),
     ]
@@ -174,6 +176,13 @@ def _names(loaded: LoadedConfig) -> Iterator[Check]:
     for path, text in senders_by_name(loaded.config):
         what = f"{path}: {text!r} trusts whoever bears that name, which others can take"
         yield Check("senders", Status.WARN, what, "write the id: sayso history and sayso show tell it")
+
+
+def _shown_sockets(config: Config) -> Iterator[Check]:
+    """Name the sockets that are shown to sandboxes and that these cannot use."""
+    for key, text in shut_sockets(config):
+        mend = "close what it names to other users, or take the socket off the list"
+        yield Check("sandbox sockets", Status.WARN, f"{key}: {text}", mend)
 
 
 def _bubblewrap() -> Check:

@@ -1,4 +1,4 @@
-"""What is answered to who comes again with an approval that was used: it counts once, and its asker hears how."""
+"""What is answered to who comes again with an approval that was used: it counts once."""
 
 from __future__ import annotations
 
