@@ -49,7 +49,7 @@ def shut_sockets(config: Config) -> Iterator[tuple[str, str]]:
     for index, path in named:
         for place, runs in whose.items():
             text = (
-                f"{path} is a socket that {runs} cannot use: others can get to {place}, which those share with "
+                f"{path} is a socket that {runs} cannot use: others can get to {place}, which is shared with "
                 "the host, and could hand in through a socket what they can open (chmod o-rwx closes a "
                 "directory to others)"
             )

@@ -81,7 +81,7 @@ def test_a_workspace_that_others_get_to_is_named_with_its_agent(
     text = settings(f"{root}/config.yaml, {named}", workspace)
     (warning,) = told(say(text, "config", "check"))
     assert warning.startswith(f"sandboxing.readable[1] ({root}/config.yaml:1): {named} is a socket that ")
-    assert f"sandboxed runs of main cannot use: others can get to {workspace}, which those share" in warning
+    assert f"sandboxed runs of main cannot use: others can get to {workspace}, which is shared" in warning
     assert "chmod o-rwx" in warning
     (check,) = [row for row in say(text, "doctor") if row["name"] == "sandbox sockets"]
     assert check["status"] == "warn"
