@@ -189,14 +189,13 @@ def _bubblewrap() -> Check:
     try:
         found = find_bubblewrap()
     except RunError as error:
-        return Check(
-            "bubblewrap", Status.FAIL, str(error), "apt install bubblewrap (or your system's package)"
-        )
+        mend = "install a current bubblewrap that is not setuid (on Debian: apt install bubblewrap)"
+        return Check("bubblewrap", Status.FAIL, str(error), mend)
     version = ".".join(map(str, found.version))
     if found.disables_userns:
         return Check("bubblewrap", Status.OK, f"{found.path} {version}")
-    detail = f"{found.path} {version}{' (setuid)' if found.setuid else ''} cannot forbid further namespaces"
-    return Check("bubblewrap", Status.WARN, detail, "install bubblewrap 0.8 or newer, not setuid")
+    detail = f"{found.path} {version} cannot forbid further namespaces"
+    return Check("bubblewrap", Status.WARN, detail, "install bubblewrap 0.8 or newer")
 
 
 def _namespaces() -> Check:
