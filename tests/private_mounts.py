@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
 from tests.users import User, plain_env, sayso_words
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,45 @@ class PrivateMounts:
         process = self.popen(user, *words, env=env)
         out, err = process.communicate(timeout=60)
         return process.returncode, out, err
+
+
+class DaemonInside:
+    """A daemon that a user runs in a mount namespace of its own; `root` is where its files are made."""
+
+    def __init__(
+        self, mounts: PrivateMounts, user: User, root: Path, config: str, env: Mapping[str, str] = NOTHING
+    ) -> None:
+        self.mounts, self.user, self.root = mounts, user, root
+        self.env = {"SAYSO_HOME": str(root / "home"), **env}
+        for name in ("home", "workspaces", "outside"):
+            (root / name).mkdir(mode=0o711 if name == "workspaces" else 0o700)
+            os.chown(root / name, user.uid, user.gid)
+        path = root / "config.yaml"
+        path.write_text(
+            f"sandboxing: {{workspaceRoot: {root}/workspaces}}\nchannels: {{web: {{port: 0}}}}\n{config}"
+        )
+        with (root / "log").open("w") as log:
+            words = ("up", "--config", str(path))
+            self.process = mounts.popen(user, *words, env=self.env, stderr=log)
+        assert self.process.stdout is not None
+        self.ready = self.process.stdout.readline()
+        if not self.ready.startswith("ready "):
+            self.stop()
+            pytest.fail((root / "log").read_text())
+
+    def json(self, *words: str, status: int | None = 0) -> Any:
+        """Run a command with --json and read the last line of its output."""
+        found, out, err = self.mounts.sayso(self.user, words[0], "--json", *words[1:], env=self.env)
+        assert status in (None, found), err
+        return json.loads(out.strip().splitlines()[-1])
+
+    def checks(self) -> dict[str, dict[str, str]]:
+        """Let doctor look, and give what it found by its name."""
+        return {row["name"]: row for row in self.json("doctor", status=None)}
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.communicate(timeout=25)
 
 
 @contextmanager

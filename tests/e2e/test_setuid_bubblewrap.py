@@ -8,19 +8,17 @@ import pwd
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.private_mounts import PrivateMounts, private_mounts
+from tests.private_mounts import DaemonInside, private_mounts
 from tests.users import User, needs_users
 
 BWRAP = shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin") or "/usr/bin/bwrap"
 WHY = f"{BWRAP} is setuid root"
 CONFIG = """\
-sandboxing: {{workspaceRoot: {root}/workspaces}}
-channels: {{web: {{port: 0}}}}
 agents: {{main: {{}}}}
 tools:
   exec:
@@ -33,63 +31,32 @@ tools:
 pytestmark = needs_users
 
 
-class World:
-    """A daemon of an ordinary account, in a namespace where bubblewrap is a copy with a mode of its own."""
-
-    def __init__(self, root: Path, mounts: PrivateMounts, host: str) -> None:
-        entry = pwd.getpwnam("nobody")
-        self.user = User(entry.pw_uid, entry.pw_gid)
-        self.root, self.mounts = root, mounts
-        self.env = {"SAYSO_HOME": str(root / "home"), "PATH": f"{root}:/usr/bin:/bin"}
-        for name in ("home", "workspaces", "outside"):
-            (root / name).mkdir(mode=0o700)
-            os.chown(root / name, self.user.uid, self.user.gid)
-        config = root / "config.yaml"
-        config.write_text(CONFIG.format(root=root, host=host))
-        log = (root / "log").open("w")
-        with log:
-            words = ("up", "--config", str(config))
-            self.process = mounts.popen(self.user, *words, env=self.env, stderr=log)
-        assert self.process.stdout is not None
-        assert self.process.stdout.readline().startswith("ready "), (root / "log").read_text()
-
-    def json(self, *words: str, status: int | None = 0) -> Any:
-        found, out, err = self.mounts.sayso(self.user, words[0], "--json", *words[1:], env=self.env)
-        assert status in (None, found), err
-        return json.loads(out.strip().splitlines()[-1])
-
-    def checks(self) -> dict[str, dict[str, str]]:
-        rows = self.json("doctor", status=None)
-        return {row["name"]: row for row in rows}
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.communicate(timeout=25)
-
-
 @pytest.fixture
-def with_bubblewrap() -> Iterator[Callable[..., World]]:
+def with_bubblewrap() -> Iterator[Callable[..., DaemonInside]]:
+    """Start a daemon of an ordinary account, where bubblewrap is a copy with a mode of its own."""
     root = Path(tempfile.mkdtemp(prefix="sayso-setuid-", dir="/tmp"))
     root.chmod(0o755)
-    worlds = []
+    nobody = pwd.getpwnam("nobody")
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, root, ignore_errors=True)
 
-    def make(mode: int, host: str = "gateway", script: str = 'mount --bind "$1" "$2"') -> World:
-        copy = root / "bwrap"
-        shutil.copy(BWRAP, copy)
-        os.chown(copy, 0, 0)
-        copy.chmod(mode)
-        mounts = private_mounts(script, str(copy), BWRAP)
-        worlds.append((mounts, World(root, mounts.__enter__(), host)))
-        return worlds[-1][1]
+        def make(mode: int, host: str = "gateway", script: str = 'mount --bind "$1" "$2"') -> DaemonInside:
+            copy = root / "bwrap"
+            shutil.copy(BWRAP, copy)
+            os.chown(copy, 0, 0)
+            copy.chmod(mode)
+            mounts = stack.enter_context(private_mounts(script, str(copy), BWRAP))
+            user, env = User(nobody.pw_uid, nobody.pw_gid), {"PATH": f"{root}:/usr/bin:/bin"}
+            made = DaemonInside(mounts, user, root, CONFIG.format(host=host), env)
+            stack.callback(made.stop)
+            return made
 
-    yield make
-    for mounts, world in worlds:
-        world.stop()
-        mounts.__exit__(None, None, None)
-    shutil.rmtree(root, ignore_errors=True)
+        yield make
 
 
-def test_nothing_on_the_host_is_admitted_without_a_person(with_bubblewrap: Callable[..., World]) -> None:
+def test_nothing_on_the_host_is_admitted_without_a_person(
+    with_bubblewrap: Callable[..., DaemonInside],
+) -> None:
     world = with_bubblewrap(0o4755)
     host = world.json("status")["host"]
     assert not host["held"]
@@ -110,7 +77,9 @@ def test_nothing_on_the_host_is_admitted_without_a_person(with_bubblewrap: Calla
     assert (checks["bubblewrap"]["status"], WHY in checks["bubblewrap"]["detail"]) == ("fail", True)
 
 
-def test_without_that_bit_the_same_runs_unasked_and_held(with_bubblewrap: Callable[..., World]) -> None:
+def test_without_that_bit_the_same_runs_unasked_and_held(
+    with_bubblewrap: Callable[..., DaemonInside],
+) -> None:
     world = with_bubblewrap(0o755)
     assert world.json("status")["host"]["held"]
     trace = world.root / "outside" / "trace"
@@ -121,7 +90,7 @@ def test_without_that_bit_the_same_runs_unasked_and_held(with_bubblewrap: Callab
 
 
 def test_one_that_is_only_found_by_the_search_path_of_the_daemon_is_none(
-    with_bubblewrap: Callable[..., World],
+    with_bubblewrap: Callable[..., DaemonInside],
 ) -> None:
     world = with_bubblewrap(0o4755, script=":")
     assert world.json("status")["host"]["held"]
@@ -131,7 +100,7 @@ def test_one_that_is_only_found_by_the_search_path_of_the_daemon_is_none(
 
 @pytest.mark.parametrize(("mode", "expected"), [(0o4755, ("failed", None)), (0o755, ("finished", 0))])
 def test_nothing_runs_in_a_sandbox_that_it_would_make(
-    with_bubblewrap: Callable[..., World], mode: int, expected: tuple[str, int | None]
+    with_bubblewrap: Callable[..., DaemonInside], mode: int, expected: tuple[str, int | None]
 ) -> None:
     world = with_bubblewrap(mode, host="sandbox")
     ran = world.json("exec", "--", "touch", "/tmp/trace", status=None)
