@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ def up(options: UpOptions) -> int:
     open_because = close_to_other_processes()
     try:
         loaded = _read(options)
-        read = _again(options)
+        read = _again(options, loaded)
         refuse_bad_socket(loaded, state_directory())
         home = prepare(state_directory())
         _log_to_stderr(loaded)
@@ -96,11 +97,14 @@ def _read(options: UpOptions) -> LoadedConfig:
     return load([Path(path) for path in options.config], env=os.environ, overrides=_overrides(options))
 
 
-def _again(options: UpOptions) -> Callable[[], LoadedConfig]:
-    """Return how the configuration is read again: never from a pipe, which has nothing more to give."""
-    pipe = next((path for path in options.config if not Path(path).is_file()), None)
-    if pipe is None:
-        return partial(_read, options)
+def _again(options: UpOptions, loaded: LoadedConfig) -> Callable[[], LoadedConfig]:
+    """Return how the configuration is read again: by the names of its files, and never from a pipe.
+
+    A descriptor that was named at the start (`/dev/stdin`) is of a file that may have been replaced since.
+    """
+    if not loaded.piped:
+        return partial(_read, replace(options, config=tuple(map(Path, loaded.files))))
+    pipe = loaded.piped[0]
 
     def refuse() -> LoadedConfig:
         raise ConfigError(

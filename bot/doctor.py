@@ -20,6 +20,7 @@ from bot.doctor_placement import sandbox_use
 from bot.doctor_sandbox import attempts, host_attempts
 from bot.doctor_sockets import agents, operators
 from bot.site import plan_of_host, survey
+from bot.usable import shut_sockets
 from core.config import Config, UnconfinedHost
 from core.errors import RunError, SaysoError
 from core.judge import Site
@@ -45,6 +46,7 @@ async def examine(loaded: LoadedConfig, home: Path, socket: Path | None = None) 
         *_names(loaded),
         *search_path(loaded.config),
         *sandbox_use(loaded.config),
+        *_shown_sockets(loaded.config),
         _bubblewrap(),
         _namespaces(),
     ]
@@ -176,18 +178,24 @@ def _names(loaded: LoadedConfig) -> Iterator[Check]:
         yield Check("senders", Status.WARN, what, "write the id: sayso history and sayso show tell it")
 
 
+def _shown_sockets(config: Config) -> Iterator[Check]:
+    """Name the sockets that are shown to sandboxes and that these cannot use."""
+    for key, text in shut_sockets(config):
+        mend = "close what it names to other users, or take the socket off the list"
+        yield Check("sandbox sockets", Status.WARN, f"{key}: {text}", mend)
+
+
 def _bubblewrap() -> Check:
     try:
         found = find_bubblewrap()
     except RunError as error:
-        return Check(
-            "bubblewrap", Status.FAIL, str(error), "apt install bubblewrap (or your system's package)"
-        )
+        mend = "install a current bubblewrap that is not setuid (on Debian: apt install bubblewrap)"
+        return Check("bubblewrap", Status.FAIL, str(error), mend)
     version = ".".join(map(str, found.version))
     if found.disables_userns:
         return Check("bubblewrap", Status.OK, f"{found.path} {version}")
-    detail = f"{found.path} {version}{' (setuid)' if found.setuid else ''} cannot forbid further namespaces"
-    return Check("bubblewrap", Status.WARN, detail, "install bubblewrap 0.8 or newer, not setuid")
+    detail = f"{found.path} {version} cannot forbid further namespaces"
+    return Check("bubblewrap", Status.WARN, detail, "install bubblewrap 0.8 or newer")
 
 
 def _namespaces() -> Check:

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from adapters.ingress.unix_socket import refuse_other_file
-from adapters.runners.accounts import host_account, running_account
+from adapters.runners.accounts import Account, host_account, running_account
+from adapters.runners.meeting import is_socket, meeting_place
 from adapters.runners.workspaces import check
 from bot.agent_socket import look_ahead, place_of
 from bot.config import LoadedConfig
+from bot.site import settled
 from core.config import Config
 from core.errors import RunError, StartError
-from core.model.plan import WorkspaceAccess
+from core.model.plan import Limits, SandboxPlan, WorkspaceAccess
 
 
 def refuse_bad_socket(loaded: LoadedConfig, home: Path) -> None:
@@ -30,8 +32,48 @@ def refuse_bad_socket(loaded: LoadedConfig, home: Path) -> None:
 
 def warnings_of_machine(loaded: LoadedConfig) -> Iterator[str]:
     """Tell of accounts and workspaces that are not there, or that no run can use."""
-    for key, text in (*_accounts(loaded.config), *_workspaces(loaded.config)):
+    found = (*_accounts(loaded.config), *_workspaces(loaded.config), *shut_sockets(loaded.config))
+    for key, text in found:
         yield f"{key}{_at(loaded, key)}: {text.removeprefix(f'{key}: ')}"
+
+
+def shut_sockets(config: Config) -> Iterator[tuple[str, str]]:
+    """Find the sockets that `sandboxing.readable` names and runs cannot use, with key and reason."""
+    config = settled(config)
+    try:
+        account = running_account(config.sandboxing.user)
+    except RunError:
+        return
+    named = [(index, path) for index, path in enumerate(config.sandboxing.readable) if is_socket(path)]
+    whose = _met_by_others(config, account) if named else {}
+    for index, path in named:
+        for place, runs in whose.items():
+            text = (
+                f"{path} is a socket that {runs} cannot use: others can get to {place}, which is shared with "
+                "the host, and could hand in through a socket what they can open (chmod o-rwx closes a "
+                "directory to others)"
+            )
+            yield f"sandboxing.readable[{index}]", text
+
+
+def _met_by_others(config: Config, account: Account) -> dict[str, str]:
+    """Name each place where runs and others could meet at a socket, and whose runs."""
+    if place := meeting_place(_shared(config), account):
+        return {place: "sandboxed runs"}
+    found: dict[str, str] = {}
+    for name, agent in config.agents.by_id.items():
+        access = agent.sandbox.workspace_access or config.sandboxing.workspace_access
+        if agent.workspace is None or access is WorkspaceAccess.NONE:
+            continue  # one of Sayso's own, which nobody else gets to
+        if place := meeting_place(_shared(config, agent.workspace), account):
+            found[place] = f"sandboxed runs of {name}"
+    return found
+
+
+def _shared(config: Config, *workspace: str) -> SandboxPlan:
+    shown, masked = config.sandboxing.readable, config.sandboxing.masked
+    network = config.sandboxing.network
+    return SandboxPlan("bubblewrap", "/", workspace, shown, masked, network=network, env=(), limits=Limits())
 
 
 def _at(loaded: LoadedConfig, key: str) -> str:

@@ -428,6 +428,7 @@ def _status(
             "home": str(home.path),
             **told,
             "configuration": list(live.loaded().files),
+            "piped": list(live.loaded().piped),
             "uptimeSeconds": int(clock.monotonic() - started),
             "channels": list(people.opened),
             "health": people.health.rows(),

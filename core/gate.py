@@ -22,6 +22,7 @@ from core.approvals.elevation import no_longer_elevated, unasked
 from core.approvals.ledger import Ledger
 from core.approvals.service import Approvals, overruled
 from core.approvals.standing import ENDED
+from core.approvals.used import taken, told_again
 from core.decider import Decider
 from core.elevated.authority import authority
 from core.elevated.levels import Asking
@@ -154,10 +155,11 @@ class Gate:
     async def run_approved(self, call: ToolCall, request_id: str, observer: RunObserver) -> Outcome:
         """Run a call under the approval that `ask` got for it; it counts once, and the binding must match."""
         request = await self._own(call.agent, request_id)
-        if request.state is not State.APPROVED:
-            return outcome_of(request)
         call = replace(call, directive=request.call.directive, elevated=request.call.elevated)
-        return await self._start(request, call, observer)
+        if request.state is State.APPROVED:
+            return await self._start(request, call, observer)
+        case, _ = await self._decider.consider(call, approved=True)
+        return told_again(await self._store.request(request.id) or request, case.binding)
 
     async def withdraw(self, agent: str, request_id: str) -> Outcome:
         """Take back the agent's own waiting request."""
@@ -263,13 +265,13 @@ class Gate:
     async def _handed_over(self, request: Request) -> Outcome:
         """Give the answer to its asker; one that its own program carries out is used up by that, once."""
         if request.state is not State.APPROVED or request.placement is not Placement.CLIENT:
-            return _taken(request) if request.state is State.USED else outcome_of(request)
+            return taken(request) if request.state is State.USED else outcome_of(request)
         return await self._decided(request.call, partial(self._hand_over, request), approved=True)
 
     async def _hand_over(self, request: Request, case: Case, verdict: Verdict) -> Outcome | None:
         objection = await self._objection(request, case, verdict)
         if objection:
-            return await self._stopped(request, objection)
+            return await self._stopped(request, objection, case)
         terms = [term.to_json() for term in verdict.constraints]
         request = replace(request, verdict={**request.verdict, "constraints": terms})
         used = replace(lifecycle.used(request, self._clock.now()), basis=case.basis)
@@ -278,7 +280,7 @@ class Gate:
         kept = await self._store.request(request.id) or request
         if kept.state is State.APPROVED and await self._decider.outdated(case):
             return None
-        return _taken(kept)
+        return taken(kept)
 
     async def _start(self, request: Request, call: ToolCall, observer: RunObserver) -> Outcome:
         """Check policy, placement and binding again, then use up the grant and run."""
@@ -290,7 +292,7 @@ class Gate:
     ) -> Outcome | None:
         objection = await self._objection(request, case, verdict)
         if objection:
-            return await self._stopped(request, objection)
+            return await self._stopped(request, objection, case)
         request = replace(request, elevation=rests_on(case))
         return await self._run(lifecycle.started(request, self._clock.now()), case, verdict, observer)
 
@@ -314,10 +316,10 @@ class Gate:
             return None
         return Objection(f"it was allowed, but by now {verdict.decision.reason}", verdict.decision.rule)
 
-    async def _stopped(self, request: Request, objection: Objection) -> Outcome:
+    async def _stopped(self, request: Request, objection: Objection, case: Case) -> Outcome:
         refusal = lifecycle.mismatched(request, objection.reason, self._clock.now(), objection.rule)
         await self._ledger.commit(refusal)
-        return outcome_of(await self._store.request(request.id) or refusal.request)
+        return told_again(await self._store.request(request.id) or refusal.request, case.binding)
 
     async def _run(
         self, start: Change, case: Case, verdict: Verdict, observer: RunObserver
@@ -350,7 +352,7 @@ class Gate:
         if await self._decider.outdated(case):
             return None
         bar = await self._bar(start.request, case)
-        return await self._stopped(kept, Objection(bar.reason, bar.rule))
+        return await self._stopped(kept, Objection(bar.reason, bar.rule), case)
 
     async def _note_uses(self, verdict: Verdict) -> None:
         """Note which kept entries admitted what was decided and started; nothing hangs on that."""
@@ -384,14 +386,6 @@ def _by_pin(verdict: Verdict) -> list[bool]:
 def _left_permission(request: Request) -> bool:
     """Tell whether a yes left a permission, which ends this one, too, when it is revoked."""
     return request.resolution is not None and request.resolution.decision == Answer.ALLOW_FOR
-
-
-def _taken(request: Request) -> Outcome:
-    """Refuse an answer that cannot be handed over: it was taken already, or is open no more."""
-    late = "this answer was taken already, and it counts once; ask again"
-    closed = "it was allowed, but by now its time is over, or Sayso is locked; ask again"
-    reason = late if request.state is State.USED else closed
-    return replace(outcome_of(request), status=Status.DENIED, reason=reason)
 
 
 def _reason(request: Request) -> str:

@@ -32,16 +32,9 @@ class User:
 
     def popen(self, *words: str, env: dict[str, str], **options: Any) -> subprocess.Popen[str]:
         """Start `sayso` as this user."""
-        env = {
-            "PATH": "/usr/bin:/bin",
-            "NO_COLOR": "1",
-            "PYTHONPATH": _modules(),
-            "HOME": "/nonexistent",
-            **env,
-        }
         return subprocess.Popen(
-            [python_for_all(), "-P", "-c", SAYSO, *words],
-            env=env,
+            [*sayso_words(), *words],
+            env={**plain_env(), **env},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=options.pop("stderr", subprocess.PIPE),
@@ -55,6 +48,16 @@ class User:
         process = self.popen(*words, env=env)
         out, err = process.communicate(timeout=60)
         return process.returncode, out, err
+
+
+def sayso_words() -> tuple[str, ...]:
+    """Give what starts `sayso` for every user, in `plain_env`."""
+    return python_for_all(), "-P", "-c", SAYSO
+
+
+def plain_env() -> dict[str, str]:
+    """Give the environment of a user who has set nothing, and the modules that Sayso is."""
+    return {"PATH": "/usr/bin:/bin", "NO_COLOR": "1", "PYTHONPATH": _modules(), "HOME": "/nonexistent"}
 
 
 def _modules() -> str:

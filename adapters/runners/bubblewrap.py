@@ -7,6 +7,7 @@ import functools
 import os
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,17 +45,16 @@ _OLDEST = (0, 7)  # the first that can bound the size of a tmpfs
 
 @dataclass(frozen=True, slots=True)
 class Bubblewrap:
-    """The program as found; a setuid one cannot forbid further user namespaces."""
+    """The program as found."""
 
     path: str
     version: tuple[int, ...]
-    setuid: bool
     takes_descriptors: bool
 
     @property
     def disables_userns(self) -> bool:
         """Whether it can forbid the command to make user namespaces."""
-        return self.version >= _DISABLE_USERNS_SINCE and not self.setuid
+        return self.version >= _DISABLE_USERNS_SINCE
 
 
 def find_bubblewrap() -> Bubblewrap:
@@ -65,7 +65,13 @@ def find_bubblewrap() -> Bubblewrap:
             "bubblewrap is not installed, and nothing runs outside a sandbox instead; "
             "install the package, on Debian: apt install bubblewrap"
         )
-    found = _look_at(path, Path(path).stat().st_mtime_ns)
+    status = Path(path).stat()
+    if status.st_mode & stat.S_ISUID:
+        raise RunError(
+            f"{path} is setuid root, and such a bubblewrap refuses what sandboxes and held runs need; "
+            f"take that away (chmod u-s {path}), or install a package without it"
+        )
+    found = _look_at(path, status.st_mtime_ns)
     if found.version < _OLDEST:
         version = ".".join(map(str, found.version))
         raise RunError(f"{path} is bubblewrap {version}; 0.7 or newer is needed, install a newer package")
@@ -78,7 +84,7 @@ def _look_at(path: str, _changed: int) -> Bubblewrap:
     version = tuple(int(part) for part in number[0].split(".")) if number else (0,)
     # The version does not tell: distributions have brought this option to older ones as a security update.
     takes_descriptors = "--ro-bind-fd " in _said(path, "--help")
-    return Bubblewrap(path, version, bool(Path(path).stat().st_mode & 0o4000), takes_descriptors)
+    return Bubblewrap(path, version, takes_descriptors)
 
 
 def _said(path: str, option: str) -> str:

@@ -28,13 +28,12 @@ _ABSTRACT: Final = "the host's network, where this kernel closes no abstract soc
 def meeting_place(plan: SandboxPlan, account: Account) -> str | None:
     """Name a place that the run shares with others than root and its own account, or None.
 
-    An operator who shows a socket itself means it to be used.
+    A socket that an operator shows itself is meant to be used. It is none such place, and opens none: what
+    lets a run connect to it lets it connect to any socket that others put where they can.
     """
-    if any(map(_is_socket, plan.readable)):
-        return None
     if plan.network and not scopes_abstract_sockets():
         return _ABSTRACT
-    shared = (*plan.writable, *plan.readable)
+    shared = tuple(path for path in (*plan.writable, *plan.readable) if not is_socket(path))
     open_to_others = (path for path in shared if others_get_to(path, account, shared))
     return next(open_to_others, None) or next(_of_others(plan, account), None)
 
@@ -62,7 +61,8 @@ def wanted_socket(ending: Ending, streams: Streams, place: str) -> Iterator[str]
         )
 
 
-def _is_socket(path: str) -> bool:
+def is_socket(path: str) -> bool:
+    """Tell whether there is a socket at a path."""
     try:
         return stat.S_ISSOCK(os.stat(path).st_mode)  # noqa: PTH116 - for every run
     except OSError:

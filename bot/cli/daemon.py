@@ -21,8 +21,8 @@ def status_command(arguments: list[str]) -> int:
         put_json(status)
     else:
         health, undecided = status.pop("health", []), status.pop("undecided", [])
-        if status.get("configuration") == []:
-            status["configuration"] = "the defaults"
+        if "configuration" in status:
+            status["configuration"] = _read_from(status["configuration"], status.pop("piped", []))
         cut_off = status.pop("cutOff", None)
         if "host" in status:
             status["host"] = _host(status["host"])
@@ -38,6 +38,11 @@ def status_command(arguments: list[str]) -> int:
                 coloured(f"{shown(channel)}: nobody can decide there; sayso pair {shown(channel)}", "yellow")
             )
     return exits.OK
+
+
+def _read_from(files: list[str], piped: list[str]) -> str:
+    told = [*files, *(f"{given} (by a pipe)" for given in piped)]
+    return ", ".join(told) or "the defaults"
 
 
 def _health_line(row: dict[str, str]) -> str:

@@ -36,12 +36,23 @@ def doctor_command(arguments: list[str]) -> int:
 def _in_force(socket: Path) -> list[Path]:
     """Ask the living daemon what it was started with; nothing where none answers, or tells."""
     with suppress(ClientError, TimeoutError, OSError):
-        files = asyncio.run(status_of(socket)).get("configuration")
-        if files is not None:
-            note(f"no --config: this looks at what the daemon runs with, {' '.join(files) or 'the defaults'}")
+        status = asyncio.run(status_of(socket))
+        if "configuration" in status:
+            files, piped = status["configuration"], status.get("piped", [])
+            note(_looked_at(files, piped))
             return [Path(file) for file in files]
     note("no --config, and no daemon that tells its own: this looks at the defaults")
     return []
+
+
+def _looked_at(files: list[str], piped: list[str]) -> str:
+    known = " ".join(files) or "the defaults"
+    if not piped:
+        return f"no --config: this looks at what the daemon runs with, {known}"
+    return (
+        f"no --config, and of what the daemon runs with, {', '.join(piped)} came by a pipe and cannot be "
+        f"read again: this looks at the rest, {known}; give sayso doctor --config with all of it"
+    )
 
 
 def _row(check: Check) -> dict[str, str | None]:

@@ -36,7 +36,8 @@ class LoadedConfig:
     """The configuration in force; two are the same only where they are one object, so caches may key on it.
 
     `protected_paths` are absolute paths that no agent may touch: configuration files and secret files.
-    `files` are the former alone, in the order in which they were read.
+    `files` are the former alone, in the order in which they were read; `piped` names, as they were given,
+    what came by a pipe or has no name any more, so that it cannot be read again.
     `marks` tells how those stood that this was read from.
     """
 
@@ -45,6 +46,7 @@ class LoadedConfig:
     protected_paths: tuple[str, ...] = ()
     tree: Node = field(default=Node({}, _DEFAULTS), repr=False)
     files: tuple[str, ...] = ()
+    piped: tuple[str, ...] = ()
     marks: Mapping[str, Mark] = field(default_factory=dict, repr=False)
     _merges: OrderedDict[str, LoadedConfig] = field(default_factory=OrderedDict, repr=False, compare=False)
 
@@ -108,8 +110,10 @@ def load(
     problems.raise_if_any()
     present = _present(config)
     marks = {kept: mark for path, mark in files.items() if (kept := _kept(path)) is not None}
-    read = tuple(filter(None, map(_kept, paths)))
-    return LoadedConfig(present, warnings_of(present), tuple(marks), tree, read, marks)
+    named = [(str(path), _kept(path)) for path in paths]
+    read = tuple(kept for _, kept in named if kept is not None and Path(kept).is_file())
+    piped = tuple(given for given, kept in named if kept not in read)
+    return LoadedConfig(present, warnings_of(present), tuple(marks), tree, read, piped, marks)
 
 
 def merge(loaded: LoadedConfig, extra: Mapping[str, Any]) -> LoadedConfig:
@@ -121,7 +125,8 @@ def _kept(path: Path) -> str | None:
     """Return the path of a file that is to be protected; what came by a pipe lies nowhere."""
     if not str(path.absolute()).startswith(("/dev/", "/proc/")):
         return str(path.absolute())
-    return str(path.resolve()) if path.is_file() else None
+    real = path.resolve()  # of a file without a name, as a shell's here-document, there is nothing at that
+    return str(real) if real.is_file() else None
 
 
 def _readable(paths: Sequence[Path], files: dict[Path, Mark]) -> list[Node]:

@@ -7,12 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from core.approvals.used import REPEATED
 from core.config import Config
 from core.errors import UnknownRequest
 from core.judge import Judge
 from core.model.call import ToolCall
+from core.model.command import Placement
 from core.model.outcome import Status
 from core.model.request import Answer, Change, Review, State
+from core.model.session import SessionKey
 from tests.core_system import ALICE, MAIN, Noting, exec_call
 
 BASH = ToolCall("Bash", MAIN, args={"command": "rm -r build"}, cwd="/usr", by_client=True)
@@ -106,16 +109,102 @@ async def test_what_nobody_answered_yet_is_not_run_nor_ended_by_a_run_under_its_
     assert system.orders == []
 
 
-async def test_a_run_that_ended_is_not_overwritten_by_another_under_its_id(make):
+async def ran(system, call):
+    request_id = await approved(system, call)
+    outcome = await soon(system.gate.run_approved(call, request_id, Noting()))
+    assert (outcome.status, outcome.notes) == (Status.FINISHED, ())
+    return outcome
+
+
+async def test_who_lost_the_reply_gets_it_again_and_is_told_that_nothing_ran_again(make):
+    system = make()
+    first = await ran(system, exec_call("ls", env=(("A", "1"),)))
+    for _ in range(2):
+        again = await soon(
+            system.gate.run_approved(exec_call("ls", env=(("A", "1"),)), first.request_id, Noting())
+        )
+        assert again == replace(first, notes=(REPEATED,))
+    assert len(system.orders) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        exec_call("id"),
+        exec_call("ls", "-l"),
+        exec_call("ls", cwd="/usr"),
+        exec_call("ls", env=(("A", "1"),)),
+        exec_call("ls", stdin=b"x"),
+        exec_call("ls", session=SessionKey.parse("agent:main:web:x")),
+        exec_call(line="ls; ls"),
+    ],
+    ids=["program", "argument", "cwd", "variable", "stdin", "session", "line"],
+)
+async def test_a_run_that_ended_is_no_outcome_of_another_under_its_id(make, other):
+    system = make()
+    first = await ran(system, exec_call("ls"))
+    outcome = await soon(system.gate.run_approved(other, first.request_id, Noting()))
+    assert (outcome.status, outcome.exit_code, outcome.stdout) == (Status.DENIED, None, "")
+    used = (
+        f"the approval {first.request_id} was used already, for another command, which finished with status 0"
+    )
+    assert outcome.reason.startswith(used)
+    assert outcome.reason.endswith("nothing ran, ask again")
+    assert (await system.store.request(first.request_id)).state is State.FINISHED
+    assert len(system.orders) == 1
+
+
+async def test_the_same_line_in_other_words_is_the_same_command(make):
+    system = make()
+    first = await ran(system, exec_call("ls", "-l"))
+    again = await soon(system.gate.run_approved(exec_call(line="ls  -l"), first.request_id, Noting()))
+    assert (again.status, again.notes) == (Status.FINISHED, (REPEATED,))
+
+
+async def test_a_run_under_an_approval_whose_run_is_under_way_waits_or_is_refused(make):
+    system = make()
+    system.runners[Placement.SANDBOX].hold = asyncio.Event()
+    request_id = await approved(system, exec_call("ls"))
+    observer = Noting()
+    running = asyncio.create_task(system.gate.run_approved(exec_call("ls"), request_id, observer))
+    await soon(observer.started.wait())
+    same = await soon(system.gate.run_approved(exec_call("ls"), request_id, Noting()))
+    other = await soon(system.gate.run_approved(exec_call("id"), request_id, Noting()))
+    assert (same.status, other.status) == (Status.PENDING, Status.DENIED)
+    assert "used already, for another command, which is still running" in other.reason
+    system.runners[Placement.SANDBOX].hold.set()
+    assert (await soon(running)).notes == ()
+    assert len(system.orders) == 1
+
+
+async def test_of_two_commands_at_once_under_one_approval_the_second_gets_no_outcome_of_the_first(
+    make, meddled
+):
     system = make()
     request_id = await approved(system, exec_call("ls"))
-    ran = await soon(system.gate.run_approved(exec_call("ls"), request_id, Noting()))
-    assert ran.status is Status.FINISHED
-    for call in (exec_call("ls"), exec_call("id")):
-        outcome = await soon(system.gate.run_approved(call, request_id, Noting()))
-        assert (outcome.status, outcome.exit_code) == (Status.FINISHED, 0)
-    assert (await system.store.request(request_id)).state is State.FINISHED
+    first = []
+
+    async def come_between():
+        first.append(await soon(system.gate.run_approved(exec_call("ls"), request_id, Noting())))
+
+    before_commit(meddled, come_between)
+    second = await soon(system.gate.run_approved(exec_call("id"), request_id, Noting()))
+    assert (first[0].status, second.status, second.stdout) == (Status.FINISHED, Status.DENIED, "")
+    assert "was used already, for another command" in second.reason
     assert len(system.orders) == 1
+
+
+async def test_an_answer_that_a_client_took_is_no_yes_to_a_run_here(make):
+    system = make()
+    request_id = await approved(system)
+    assert (await waiting(system, request_id)).status is Status.ALLOWED
+    outcome = await soon(
+        system.gate.run_approved(exec_call(line="rm -r build", cwd="/usr"), request_id, Noting())
+    )
+    assert outcome.status is Status.DENIED
+    assert f"the approval {request_id} was used already" in outcome.reason
+    assert outcome.reason.endswith("nothing ran, ask again")
+    assert system.orders == []
 
 
 async def test_a_request_is_named_by_eight_characters_or_more_that_only_it_begins_with(make):

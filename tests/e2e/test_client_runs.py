@@ -62,6 +62,29 @@ def test_a_yes_is_handed_over_once_and_also_after_a_restart(daemon):
     assert shown["state"] == "used"
 
 
+def test_a_run_under_an_approval_that_was_used_says_so_also_after_a_restart(daemon):
+    asked = daemon.json("exec", "--no-wait", "--ask", "always", "--", "git", "--version")
+    daemon.sayso("approve", asked["id"])
+    used = daemon.json("wait", asked["id"])
+    assert used["stdout"].startswith("git version")
+    words = ("exec", "--approval", asked["id"], "--")
+    for _ in range(2):
+        same = daemon.json(*words, "git", "--version")
+        assert (same["status"], same["stdout"]) == ("finished", used["stdout"])
+        assert any("used already" in note for note in same["notes"])
+        other = daemon.json(*words, "uname", status=77)
+        assert (other["status"], other["stdout"]) == ("denied", "")
+        assert "was used already, for another command, which finished with status 0" in other["reason"]
+        daemon.kill()
+        daemon.start()
+    answered = check(daemon, "touch x", "--no-wait", status=None)
+    daemon.sayso("approve", answered["id"])
+    assert daemon.json("wait", answered["id"])["status"] == "allowed"
+    taken = daemon.json("exec", "--approval", answered["id"], "-c", "touch x", status=77)
+    assert "was used already" in taken["reason"]
+    assert [row["state"] for row in daemon.json("history")].count("finished") == 1
+
+
 def test_a_clients_command_is_never_lifted_out_of_anything(make_daemon):
     daemon = make_daemon("tools: {elevated: {enabled: true, allowFrom: ['web:operator']}}\n").start()
     daemon.sayso("elevated", "agent:main:main", "full", "--for", "15m", "--reason", "the disk is full")

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -63,8 +64,8 @@ def place() -> Iterator[Place]:
 
 
 @contextmanager
-def outsider(place: Place) -> Iterator[str]:
-    meets = str(place.workspace / "meets")
+def outsider(place: Place, at: Path | None = None) -> Iterator[str]:
+    meets = str((at or place.workspace) / "meets")
     command = [sys.executable, "-c", OFFERS, meets, str(OUTSIDER.pw_uid)]
     offers = subprocess.Popen(command, stdout=subprocess.PIPE, cwd="/")
     try:
@@ -106,6 +107,67 @@ async def test_a_run_with_sockets_that_the_operator_opened_is_not_called_held_fr
     result = await takes(place, "host", by_person=True, opened=True)
     assert result.stdout.strip() == SECRET
     assert result.held == ("privileges",)
+
+
+@contextmanager
+def served(place: Place) -> Iterator[str]:
+    """Listen as somebody else at a socket that the operator shows to sandboxes."""
+    room = place.root / "served"
+    room.mkdir()
+    os.chown(room, OUTSIDER.pw_uid, OUTSIDER.pw_gid)
+    with outsider(place, room) as named:
+        yield named
+
+
+async def takes_at(place: Place, meets: str, *, shown: str) -> RunResult:
+    words = (PYTHON, "-c", TAKES, meets, str(place.root / "secret"))
+    return await place.sandbox.run(
+        place.order(*words, plan=lambda plan: replace(plan, readable=(shown,))), Recorder()
+    )
+
+
+async def test_who_listens_at_a_socket_that_is_named_is_trusted_with_what_comes_through_it(place):
+    place.workspace.chmod(0o700)
+    with served(place) as named:
+        result = await takes_at(place, named, shown=named)
+    assert (result.stdout.strip(), result.stderr, result.notes) == (SECRET, "", ())
+
+
+async def test_a_socket_that_is_named_is_the_only_one_outside_that_a_run_can_reach(place):
+    place.workspace.chmod(0o700)
+    with served(place) as named:
+        room = Path(named).parent
+        other = room / "other"
+        other.mkdir()
+        os.chown(other, OUTSIDER.pw_uid, OUTSIDER.pw_gid)
+        with outsider(place, other) as unnamed:
+            result = await takes_at(place, unnamed, shown=named)
+    assert (result.stdout, result.exit_code) == ("", 1)
+    assert "No such file" in result.stderr
+
+
+async def test_a_socket_that_is_named_opens_none_in_a_workspace_that_others_get_to(place, monkeypatch):
+    with served(place) as named, outsider(place) as beside:
+        for meets in (beside, named):
+            result = await takes_at(place, meets, shown=named)
+            assert (result.stdout, result.exit_code) == ("", 1)
+            assert "Permission denied" in result.stderr
+            assert any(f"to what it shares with the host: {place.workspace}" in note for note in result.notes)
+        monkeypatch.setattr(bubblewrap, "meeting_place", lambda *_: None)
+        assert (await takes_at(place, beside, shown=named)).stdout.strip() == SECRET
+
+
+def test_a_socket_that_is_named_is_no_place_to_meet_and_what_lies_beside_it_is(place):
+    place.workspace.chmod(0o700)
+    nobody = pwd.getpwnam("nobody")
+    account = Account("nobody", nobody.pw_uid, nobody.pw_gid, drop=True)
+    with served(place) as named:
+        for shown, expected in (
+            ((named,), None),
+            ((str(Path(named).parent),), str(Path(named).parent)),
+            ((named, "/etc"), "/etc"),
+        ):
+            assert meeting.meeting_place(replace(place.plan, readable=shown), account) == expected
 
 
 async def test_a_sandbox_that_nobody_else_gets_to_has_sockets(place):

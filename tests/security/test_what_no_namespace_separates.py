@@ -13,7 +13,7 @@ from adapters.runners.syscalls import call_filter
 from tests.integration.runners.kit import Place, Recorder, close, place_on_disk
 
 PYTHON = "/usr/bin/python3"
-# add_key, request_key, keyctl(KEYCTL_GET_KEYRING_ID, the session's): each with arguments that succeed outside.
+# add_key, request_key, keyctl(KEYCTL_GET_KEYRING_ID, the session's): each succeeds outside.
 KEYS = """
 import ctypes, os, platform
 add, request, control = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[platform.machine()]
