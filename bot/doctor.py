@@ -49,7 +49,7 @@ async def examine(loaded: LoadedConfig, home: Path, socket: Path | None = None) 
         _namespaces(),
     ]
     try:
-        site = survey(loaded.config, home, loaded.protected_paths)
+        site = survey(loaded.config, home, loaded.protected_paths, socket=socket)
         checks += await _host(loaded, site)
         return [*checks, *await attempts(loaded, site)]
     except (SaysoError, OSError) as error:
