@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,6 +38,7 @@ _MIB = 1024 * 1024
 _TMP_BYTES = 512 * _MIB
 _SMALL_BYTES = 64 * _MIB
 _DISABLE_USERNS_SINCE = (0, 8)
+_PLACES = ("/usr/local/bin/bwrap", "/usr/bin/bwrap", "/bin/bwrap")
 _OLDEST = (0, 7)  # the first that can bound the size of a tmpfs
 
 
@@ -59,13 +59,13 @@ class Bubblewrap:
 
 def find_bubblewrap() -> Bubblewrap:
     """Find bwrap in the system directories; raises RunError that says what to install."""
-    path = shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin")
+    path = next((path for path in _PLACES if os.access(path, os.X_OK)), None)
     if path is None:
         raise RunError(
             "bubblewrap is not installed, and nothing runs outside a sandbox instead; "
             "install the package, on Debian: apt install bubblewrap"
         )
-    found = _look_at(path, Path(path).stat().st_mtime_ns)
+    found = _look_at(path, os.stat(path).st_mtime_ns)  # noqa: PTH116 - for every run
     if found.version < _OLDEST:
         version = ".".join(map(str, found.version))
         raise RunError(f"{path} is bubblewrap {version}; 0.7 or newer is needed, install a newer package")

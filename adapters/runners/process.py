@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import time
@@ -358,6 +359,10 @@ async def _within(event: asyncio.Event, seconds: float) -> None:
 
 async def _gone(child: int) -> None:
     """Wait until the process behind a pidfd is no more; as init of its namespace it goes last."""
+    poller = select.poll()
+    poller.register(child, select.POLLIN)
+    if poller.poll(0):  # as mostly, when bwrap has ended
+        return
     loop = asyncio.get_running_loop()
     gone = asyncio.Event()
     loop.add_reader(child, gone.set)

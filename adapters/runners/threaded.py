@@ -9,7 +9,6 @@ from __future__ import annotations
 import _thread
 import asyncio
 import ctypes
-import os
 import struct
 import subprocess
 from collections.abc import Callable, Sequence
@@ -106,14 +105,17 @@ def scopes_abstract_sockets() -> bool:
 
 
 def _close_abstract_sockets() -> None:
-    attributes = _RULESET.pack(0, 0, _ABSTRACT_SOCKETS)
     if libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "PR_SET_NO_NEW_PRIVS")
+    if system_call(_RESTRICT_SELF, _ruleset(), 0) != 0:
+        raise OSError(ctypes.get_errno(), "landlock_restrict_self")
+
+
+@cache
+def _ruleset() -> int:
+    """Make the one of this process, from which each thread makes a domain of its own."""
+    attributes = _RULESET.pack(0, 0, _ABSTRACT_SOCKETS)
     ruleset = system_call(_CREATE_RULESET, attributes, len(attributes), 0)
     if ruleset < 0:
         raise OSError(ctypes.get_errno(), "landlock_create_ruleset")
-    try:
-        if system_call(_RESTRICT_SELF, ruleset, 0) != 0:
-            raise OSError(ctypes.get_errno(), "landlock_restrict_self")
-    finally:
-        os.close(ruleset)
+    return ruleset
