@@ -13,6 +13,7 @@ from pathlib import Path
 from adapters.ingress.unix_socket import PATH_LIMIT, UnixSocketIngress
 from adapters.runners.accounts import is_own, own_name
 from bot.client import SERVICE_SOCKET
+from bot.mend import run_on
 from core.config import SocketSettings
 from core.errors import StartError
 
@@ -155,7 +156,7 @@ def _look_at_owner(place: Place) -> None:
             f"socket there; {_ELSEWHERE}"
         )
     if found.st_mode & 0o022:
-        mend = f"close it: chmod go-w {directory}" if is_own(directory) else _ELSEWHERE
+        mend = f"close it: {run_on(directory, 'chmod go-w')}" if is_own(directory) else _ELSEWHERE
         raise StartError(
             f"others can change {directory} (mode {_mode(directory):04o}) and put a socket of their own "
             f"there; {mend}"
@@ -166,7 +167,7 @@ def _look_at_way(place: Place) -> None:
     group = place.group
     barrier = _barrier(place.directory, group) if group else None
     if group and barrier:
-        through = f"let it through (chgrp {group.name} {barrier} && chmod g+x {barrier}), or "
+        through = f"let it through ({run_on(barrier, f'chgrp {group.name}', 'chmod g+x')}), or "
         raise StartError(
             f"group {group.name} cannot pass {barrier} (mode {_mode(barrier):04o}); "
             f"{through if is_own(barrier) else ''}{_ELSEWHERE}"
@@ -184,7 +185,7 @@ def _look_at_path(place: Place, home: Path) -> None:
             f"apart from it, such as {Path(SERVICE_SOCKET).parent}"
         )
     if changeable := _exchangeable(place.directory):
-        close = f"close it (chmod go-w {changeable}), or " if is_own(changeable) else ""
+        close = f"close it ({run_on(changeable, 'chmod go-w')}), or " if is_own(changeable) else ""
         raise StartError(f"others can change {changeable} and so exchange {path}; {close}{_ELSEWHERE}")
 
 
@@ -264,4 +265,4 @@ def _mend(place: Place) -> str:
     if os.path.lexists(place.directory):
         return _ELSEWHERE
     group = f" -g {place.group.name}" if place.group else ""
-    return f"make it: install -d -o {own_name()}{group} -m 0750 {place.directory}"
+    return f"make it: {run_on(place.directory, f'install -d -o {own_name()}{group} -m 0750')}"

@@ -40,8 +40,16 @@ class Place:
         return f"{self.key} ({self.path}{f', which is {self.real}' if self.real != self.path else ''})"
 
 
+@dataclass(frozen=True, slots=True)
+class Sockets:
+    """The agents' own, and the operator's: by default in SAYSO_HOME, or where `--socket` says."""
+
+    agents: str | None = None
+    operators: str | None = None
+
+
 def refuse_entangled(
-    config: Config, home: str, workspace_root: str, protected: Sequence[str], agent_socket: str | None
+    config: Config, home: str, workspace_root: str, protected: Sequence[str], sockets: Sockets
 ) -> None:
     """Raise ConfigError for the first two places that lie in one another and must not; it names both."""
     root = Place("sandboxing.workspaceRoot", workspace_root)
@@ -54,7 +62,7 @@ def refuse_entangled(
     _apart_from_root(root, workspaces)
     _apart_from_each_other(workspaces)
     writable = [root, *(one for one in workspaces if _is_written(config, one))]
-    _out_of_reach(_kept(config, home, protected, agent_socket), writable)
+    _out_of_reach(_kept(config, home, protected, sockets), writable)
     _ways_out_of_reach(config, workspaces, root, writable)
 
 
@@ -106,11 +114,14 @@ def _is_written(config: Config, workspace: Place) -> bool:
     return access is WorkspaceAccess.RW
 
 
-def _kept(config: Config, home: str, protected: Sequence[str], agent_socket: str | None) -> Iterator[Place]:
+def _kept(config: Config, home: str, protected: Sequence[str], sockets: Sockets) -> Iterator[Place]:
     yield Place("SAYSO_HOME", home)
-    if agent_socket is not None:  # who binds another there is told the tokens of those who ask
+    # Who binds another socket in the place of one is told the tokens of those who ask.
+    if sockets.agents is not None:
         by_default = "" if config.daemon.socket.path else ", its default"
-        yield Place(f"daemon.socket.path{by_default}", agent_socket)
+        yield Place(f"daemon.socket.path{by_default}", sockets.agents)
+    if sockets.operators is not None:
+        yield Place("--socket", sockets.operators)
     for index, path in enumerate(config.sandboxing.masked):
         yield Place(f"sandboxing.masked[{index}]", path)
     for path in protected:

@@ -19,6 +19,8 @@ from bot.doctor_channels import channels
 from bot.doctor_placement import sandbox_use
 from bot.doctor_sandbox import attempts, host_attempts
 from bot.doctor_sockets import agents, operators
+from bot.home import mend_of_open
+from bot.mend import run_on
 from bot.site import plan_of_host, survey
 from bot.usable import shut_sockets
 from core.config import Config, UnconfinedHost
@@ -51,7 +53,7 @@ async def examine(loaded: LoadedConfig, home: Path, socket: Path | None = None) 
         _namespaces(),
     ]
     try:
-        site = survey(loaded.config, home, loaded.protected_paths)
+        site = survey(loaded.config, home, loaded.protected_paths, socket=socket)
         checks += await _host(loaded, site)
         return [*checks, *await attempts(loaded, site)]
     except (SaysoError, OSError) as error:
@@ -95,7 +97,7 @@ def _state_directory(home: Path) -> Check:
         return Check(name, Status.FAIL, detail, "run Sayso as the user it belongs to, or set SAYSO_HOME")
     if stat.S_IMODE(found.st_mode) & 0o077:
         detail = f"{home} is open to other users (mode {stat.S_IMODE(found.st_mode):04o})"
-        return Check(name, Status.FAIL, detail, f"chmod 700 {home}")
+        return Check(name, Status.FAIL, detail, mend_of_open(home))
     return Check(name, Status.OK, f"{home}, open to its owner alone")
 
 
@@ -107,13 +109,15 @@ def _configuration(loaded: LoadedConfig) -> Iterator[Check]:
         mode = stat.S_IMODE(found.st_mode)
         if found.st_uid not in (0, os.geteuid()):
             detail = f"{path} belongs to uid {found.st_uid}, who can change the policy"
-            yield Check("configuration", Status.FAIL, detail, f"chown it: sudo chown {os.geteuid()} {path}")
+            yield Check("configuration", Status.FAIL, detail, run_on(path, f"chown {os.geteuid()}"))
         elif mode & 0o022:
             detail = f"{path} can be changed by other users (mode {mode:04o})"
-            yield Check("configuration", Status.FAIL, detail, f"chmod go-w {path}")
+            yield Check("configuration", Status.FAIL, detail, run_on(path, "chmod go-w"))
         elif mode & 0o044:
             detail = f"{path} can be read by other users (mode {mode:04o})"
-            yield Check("configuration", Status.WARN, detail, f"chmod 600 {path}, if it holds secrets")
+            yield Check(
+                "configuration", Status.WARN, detail, f"{run_on(path, 'chmod 600')}, if it holds secrets"
+            )
         else:
             yield Check("configuration", Status.OK, f"{path}, mode {mode:04o}")
 

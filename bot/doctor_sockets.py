@@ -11,6 +11,7 @@ from bot.agent_socket import Place, look_at_directory, place_of
 from bot.check import Check, Status
 from bot.client import ClientError
 from bot.doctor_channels import status_of
+from bot.mend import run_on
 from core.config import SocketSettings
 from core.errors import StartError
 
@@ -30,7 +31,9 @@ async def operators(socket: Path) -> Check:
     mode = _mode(socket)
     if mode & 0o007:
         detail = f"every user may connect to {socket} (mode {mode:04o})"
-        return Check("daemon", Status.FAIL, detail, f"chmod 600 {socket}, and start the daemon again")
+        return Check(
+            "daemon", Status.FAIL, detail, f"{run_on(socket, 'chmod 600')}, and start the daemon again"
+        )
     return Check("daemon", Status.OK, f"alive on {socket}")
 
 

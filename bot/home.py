@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.runners.accounts import exchangeable_parent, is_own
+from bot.mend import run_on
 from core.credentials import new_token
 from core.errors import StartError
 
@@ -88,14 +89,18 @@ def _look_at(path: Path) -> None:
                 f"SAYSO_HOME {path} belongs to uid {found.st_uid}, not to the user who starts Sayso"
             )
         if stat.S_IMODE(found.st_mode) & 0o077:
-            mend = f"close it: chmod 700 {path}" if _is_ours(path) else "choose one that is Sayso's alone"
-            raise StartError(f"SAYSO_HOME {path} is open to other users; {mend}")
+            raise StartError(f"SAYSO_HOME {path} is open to other users; {mend_of_open(path)}")
     if changeable := exchangeable_parent(str(path.resolve())):
-        close = f"close it (chmod go-w {changeable}), or " if is_own(changeable) else ""
+        close = f"close it ({run_on(changeable, 'chmod go-w')}), or " if is_own(changeable) else ""
         raise StartError(
             f"SAYSO_HOME {path}: other users can change {changeable} and so exchange it; {close}choose a "
             "place on the way to which all belongs to you or root and nobody else can write"
         )
+
+
+def mend_of_open(path: Path) -> str:
+    """Say what to do about a state directory that is open to others."""
+    return f"close it: {run_on(path, 'chmod 700')}" if _is_ours(path) else "choose one that is Sayso's alone"
 
 
 def _is_ours(path: Path) -> bool:

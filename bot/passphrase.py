@@ -10,6 +10,7 @@ from argon2 import PasswordHasher, Type, extract_parameters
 from argon2.exceptions import Argon2Error, InvalidHashError, VerifyMismatchError
 
 from bot.home import write_secret
+from bot.mend import run_on
 from core.errors import StartError
 
 LONGEST_HASH = 1_024
@@ -77,7 +78,8 @@ class PassphraseFile:
         if found.st_uid != os.geteuid():
             raise self._unusable(f"belongs to uid {found.st_uid}, who could put another hash there")
         if stat.S_IMODE(found.st_mode) & 0o077:
-            raise StartError(f"{self._path} is open to other users; close it: chmod 600 {self._path}")
+            close = run_on(self._path, "chmod 600")
+            raise StartError(f"{self._path} is open to other users; close it: {close}")
 
     def _unusable(self, why: str) -> StartError:
         return StartError(f"the operator's passphrase: {self._path} {why}; {MEND}")

@@ -11,9 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from adapters.runners.accounts import own_home, own_name
+from adapters.runners.guardian import UNGUARDED, Guardian
 from adapters.runners.host_trial import why_not_held
 from bot.agent_socket import named_path, place_of
-from bot.apart import refuse_entangled
+from bot.apart import Sockets, refuse_entangled
 from core.config import Config
 from core.errors import ConfigError, RunError, StartError
 from core.judge import Site
@@ -25,10 +26,18 @@ _PACKAGES = Path(__file__).parent.parent
 _SYSTEM = frozenset(("/", "/usr"))  # of root alone, and too much to be closed to others
 
 
-def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
+def survey(
+    config: Config,
+    home: Path,
+    protected: Sequence[str],
+    *,
+    socket: Path | None = None,
+    guardian: Guardian = UNGUARDED,
+) -> Site:
     """Find the homes to mask, the accounts that run commands, where workspaces lie, and what is held.
 
-    Raises ConfigError for a workspace that holds, or lies in, what no command may touch or another works in.
+    `socket` is the operator's; the guardian is told of what is tried. Raises ConfigError for a workspace that
+    holds, or lies in, what no command may touch or another works in.
     """
     is_root = os.geteuid() == 0
     state_dir = os.path.realpath(home)
@@ -36,7 +45,8 @@ def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
     homes = {"/home", "/root", mine} - {"/", "/nonexistent"}
     root = config.sandboxing.workspace_root or default_root(state_dir, is_root=is_root)
     named = named_path(config.daemon.socket, os.environ)
-    refuse_entangled(config, str(home), root, protected, str(named) if named else None)
+    sockets = Sockets(str(named) if named else None, str(socket) if socket else None)
+    refuse_entangled(config, str(home), root, protected, sockets)
     _not_opened(config, (state_dir, *protected))
     workspace_root = os.path.realpath(root)
     found = Site(
@@ -52,7 +62,7 @@ def survey(config: Config, home: Path, protected: Sequence[str]) -> Site:
         shown=_agent_sockets(config),
         workspaces=tuple(dict.fromkeys((workspace_root, *_workspaces(settled(config)).values()))),
     )
-    return replace(found, unheld=_tried(plan_of_host(config, found)))
+    return replace(found, unheld=_tried(plan_of_host(config, found), guardian))
 
 
 def look_anew() -> None:
@@ -105,9 +115,9 @@ def plan_of_host(config: Config, found: Site, unheld: str | None = None) -> Sand
 
 
 @lru_cache(maxsize=64)
-def _tried(plan: SandboxPlan) -> str | None:
+def _tried(plan: SandboxPlan, guardian: Guardian) -> str | None:
     try:
-        return why_not_held(plan)
+        return why_not_held(plan, guardian)
     except RunError as error:
         raise ConfigError(str(error)) from None
 

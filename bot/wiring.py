@@ -130,7 +130,7 @@ async def assemble(
         return live.config()
 
     registrar = Registrar(config, store, clock)
-    live = Live(loaded, read, _judges(home, names, registrar, parsers), store, clock)
+    live = Live(loaded, read, _judges(home, socket, names, registrar, parsers, guardian), store, clock)
     permissions = Permissions(store, clock, loaded.secrets)
     channels = registry.channels(loaded.config, store, permissions, clock)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
@@ -173,14 +173,19 @@ async def assemble(
 
 
 def _judges(
-    home: Home, names: NameResolver, registrar: Registrar, parsers: ParserPool
+    home: Home,
+    socket: Path,
+    names: NameResolver,
+    registrar: Registrar,
+    parsers: ParserPool,
+    guardian: Guardian,
 ) -> Callable[[LoadedConfig], Judge]:
     resolver = FilesystemResolver()
 
     def judge_of(loaded: LoadedConfig) -> Judge:
         registry.check_targets(loaded.config)
         look_anew()
-        site = survey(loaded.config, home.path, loaded.protected_paths)
+        site = survey(loaded.config, home.path, loaded.protected_paths, socket=socket, guardian=guardian)
         return Judge(settled(loaded.config), site, resolver, names, registrar.plugins, parsers.parse)
 
     return judge_of

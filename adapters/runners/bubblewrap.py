@@ -6,7 +6,6 @@ import contextlib
 import functools
 import os
 import re
-import shutil
 import stat
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +39,7 @@ _MIB = 1024 * 1024
 _TMP_BYTES = 512 * _MIB
 _SMALL_BYTES = 64 * _MIB
 _DISABLE_USERNS_SINCE = (0, 8)
+_PLACES = ("/usr/local/bin/bwrap", "/usr/bin/bwrap", "/bin/bwrap")
 _OLDEST = (0, 7)  # the first that can bound the size of a tmpfs
 
 
@@ -59,13 +59,13 @@ class Bubblewrap:
 
 def find_bubblewrap() -> Bubblewrap:
     """Find bwrap in the system directories; raises RunError that says what to install."""
-    path = shutil.which("bwrap", path="/usr/local/bin:/usr/bin:/bin")
+    path = next((path for path in _PLACES if os.access(path, os.X_OK)), None)
     if path is None:
         raise RunError(
             "bubblewrap is not installed, and nothing runs outside a sandbox instead; "
             "install the package, on Debian: apt install bubblewrap"
         )
-    status = Path(path).stat()
+    status = os.stat(path)  # noqa: PTH116 - for every run
     if status.st_mode & stat.S_ISUID:
         raise RunError(
             f"{path} is setuid root, and such a bubblewrap refuses what sandboxes and held runs need; "
@@ -129,8 +129,9 @@ def _mount_options(mount: Mount, descriptors: Mapping[str, int]) -> list[str]:
             return ["--size", str(_SMALL_BYTES), "--tmpfs", mount.path]
         case Effect.HIDE_FILE:
             return ["--ro-bind", "/dev/null", mount.path]
-        case Effect.PIN:
-            return ["--dev-bind", mount.path, mount.path]
+        case Effect.PIN | Effect.WORK:
+            option = "--dev-bind-try" if mount.effect is Effect.WORK else "--dev-bind"
+            return [option, mount.path, mount.path]
         case Effect.SHOW | Effect.OPEN:
             option = "--ro-bind" if mount.effect is Effect.SHOW else "--bind"
             if mount.path in descriptors:
@@ -200,6 +201,7 @@ class BubblewrapRunner:
                     env={MARKER: order.request_id},
                     stdin=order.stdin,
                     meanwhile=partial(still.guard, begins=threshold.passed),
+                    begins=threshold.passed,
                     inherit=(*inherit, *seal.descriptors),
                     contained=True,
                     scoped=scopes_abstract_sockets(),
@@ -296,11 +298,16 @@ def encoded(options: Sequence[str]) -> bytes:
     return b"".join(os.fsencode(option) + b"\0" for option in options)
 
 
+class SetupError(RunError):
+    """What a run was to be held in could not be set up, and surely nothing of it ran."""
+
+
 def tell_failure(ending: Ending, streams: Streams, what: str) -> None:
     """Raise RunError, in the words of bwrap, where it ended before it ran the command."""
     if ending.reported or ending.timed_out or ending.killed_from_outside:
         return
-    words = streams.stderr.text()[0].strip() or f"it ended with status {ending.exit_code} and said nothing"
+    said = ending.said_before or streams.stderr.text()[0]
+    words = said.strip() or f"it ended with status {ending.exit_code} and said nothing"
     hint = ""
     if "namespace" in words or "uid map" in words:
         hint = (
@@ -309,4 +316,5 @@ def tell_failure(ending: Ending, streams: Streams, what: str) -> None:
         )
     elif "Race condition" in words:
         hint = "; a directory that it shows was exchanged meanwhile, and nothing was run"
-    raise RunError(f"{what} could not be set up: {words}{hint}")
+    kind = RunError if ending.begun else SetupError
+    raise kind(f"{what} could not be set up: {words}{hint}")

@@ -20,6 +20,7 @@ from functools import cache
 from threading import Lock
 from typing import Final
 
+from adapters.runners.libc import libc
 from core.errors import RunError
 
 MODIFIED: Final = 0x2
@@ -43,7 +44,7 @@ class Exchanges:
     """Tells at once, from a thread of its own, what happens to watched names."""
 
     def __init__(self) -> None:
-        self._instance = _checked(_libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), "exchanges of files")
+        self._instance = _checked(libc().inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), "exchanges of files")
         self._lock = Lock()
         self._watched: dict[tuple[int, str], list[Watched]] = {}
         self._names: Counter[int] = Counter()  # the kernel has one watch for each file or directory
@@ -66,7 +67,7 @@ class Exchanges:
     def _add(self, place: str, name: str, events: int, watched: Watched) -> tuple[int, str]:
         with self._lock:
             number = _checked(
-                _libc().inotify_add_watch(self._instance, os.fsencode(place), events | _ADD), place
+                libc().inotify_add_watch(self._instance, os.fsencode(place), events | _ADD), place
             )
             self._hear()  # what happened before is nothing to it
             self._names[number] += 1
@@ -83,7 +84,7 @@ class Exchanges:
             if not self._names[number]:
                 del self._names[number]
                 # Of a directory that is gone the kernel has removed it; it does not use the number again.
-                _libc().inotify_rm_watch(self._instance, number)
+                libc().inotify_rm_watch(self._instance, number)
 
     def _listen(self) -> None:
         poller = select.poll()
@@ -126,11 +127,6 @@ def _events(data: bytes) -> Iterator[tuple[int, int, str]]:
         at += _EVENT.size
         yield number, what, os.fsdecode(data[at : at + length].rstrip(b"\0"))
         at += length
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _checked(answer: int, what: str) -> int:

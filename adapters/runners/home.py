@@ -38,7 +38,7 @@ def home_layout(account: Account, workspace: str) -> dict[str, Effect]:
 
 def closed_top(directory: str) -> dict[str, Effect]:
     """Close the top of a directory: nothing can be made, exchanged or written there but in directories."""
-    return {directory: Effect.SHOW} | dict.fromkeys(_directories(directory), Effect.PIN)
+    return {directory: Effect.SHOW} | dict.fromkeys(_directories(directory), Effect.WORK)
 
 
 def nearest(laid: Mapping[str, Effect], path: str) -> Effect | None:

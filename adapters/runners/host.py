@@ -8,6 +8,7 @@ whatever still carries its marker in the environment.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import subprocess
@@ -17,7 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from adapters.runners.accounts import Account, host_account
-from adapters.runners.bubblewrap import Bubblewrap, find_bubblewrap, mount_options, tell_failure
+from adapters.runners.bubblewrap import (
+    Bubblewrap,
+    SetupError,
+    find_bubblewrap,
+    mount_options,
+    tell_failure,
+)
 from adapters.runners.guardian import Guardian
 from adapters.runners.held_still import HeldStill
 from adapters.runners.host_namespace import devices, has_sockets, host_mounts
@@ -36,7 +43,10 @@ from core.model.plan import RunOrder, RunResult, SandboxPlan
 from core.ports import OutputSink, Resolver
 from core.sandbox.plan import environment
 
+log = logging.getLogger(__name__)
+
 _MARK_BYTES: Final = 4096
+_NAMESPACE: Final = "the mount namespace of the run"
 HELD: Final = ("state", "programs", "sockets", "terminals", "privileges")
 # Through a socket that the operator opened, a descriptor of all that is outside may come in.
 HELD_WITH_SOCKETS: Final = ("privileges",)
@@ -83,10 +93,16 @@ class HostRunner:
         check_order(order)
         account = host_account(order.bound.plan.user)
         self._make_workspace(order, account)
-        with (
-            HeldStill.holding(order.held_still) as still,
-            Streams.opened(order, self._output_dir, sink) as streams,
-        ):
+        with Streams.opened(order, self._output_dir, sink) as streams:
+            try:
+                return await self._once(order, account, streams)
+            except SetupError as error:
+                # What was to be hidden or opened may be gone by the time that it is mounted.
+                log.info("%s: %s; it is started once more", order.request_id, error)
+                return await self._once(order, account, streams)
+
+    async def _once(self, order: RunOrder, account: Account, streams: Streams) -> RunResult:
+        with HeldStill.holding(order.held_still) as still:
             if order.bound.plan.unheld is None:
                 return await self._held(order, account, still, streams)
             _check_places(order, account)
@@ -123,6 +139,7 @@ class HostRunner:
                 env={MARKER: order.request_id},
                 stdin=order.stdin,
                 meanwhile=meanwhile,
+                begins=threshold.passed,
                 inherit=(*seal.descriptors, threshold.descriptor, *late.descriptors),
                 contained=True,
                 scoped=scopes_abstract_sockets(),
@@ -132,7 +149,7 @@ class HostRunner:
             with self._guardian.over(order.request_id):
                 ending = await supervise(launch, streams, order.bound.plan.limits.timeout_s)
         killed = still.told(begun=ending.begun)
-        tell_failure(ending, streams, "the mount namespace of the run")
+        tell_failure(ending, streams, _NAMESPACE)
         lacking = tuple(_lacking(order, ending.exit_code, streams))
         return streams.result(ending, HELD_WITH_SOCKETS if sockets else HELD, killed, lacking)
 
@@ -165,14 +182,17 @@ def _unheld(order: RunOrder, account: Account, still: HeldStill) -> Launch:
 
 
 def _options(order: RunOrder, account: Account, bwrap: Bubblewrap) -> list[str]:
-    return namespace_options(
-        order.bound.plan,
-        account,
-        bwrap,
-        env=_environment(order, account),
-        cwd=order.bound.cwd,
-        by_person=order.by_person,
-    )
+    try:
+        return namespace_options(
+            order.bound.plan,
+            account,
+            bwrap,
+            env=_environment(order, account),
+            cwd=order.bound.cwd,
+            by_person=order.by_person,
+        )
+    except OSError as error:
+        raise SetupError(f"{_NAMESPACE} could not be set up: {error.filename}: {error.strerror}") from error
 
 
 def _environment(order: RunOrder, account: Account) -> dict[str, str]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from adapters.runners.accounts import Account, host_account
 from adapters.runners.bubblewrap import encoded, find_bubblewrap
+from adapters.runners.guardian import UNGUARDED, Guardian
 from adapters.runners.host import namespace_options
+from adapters.runners.leftovers import MARKER
 from adapters.runners.process import memory_file
 from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
@@ -37,8 +40,11 @@ grep -q "^CapEff:.0*$" /proc/self/status || echo "it has capabilities"
 _ENV: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 
 
-def why_not_held(plan: SandboxPlan) -> str | None:
-    """Hold a run that only looks around, and say why it could not be, or what it saw; None where it could."""
+def why_not_held(plan: SandboxPlan, guardian: Guardian = UNGUARDED) -> str | None:
+    """Hold a run that only looks around, and say why it could not be, or what it saw; None where it could.
+
+    The guardian ends it where the daemon is killed meanwhile.
+    """
     account = host_account(plan.user)
     if account.uid == 0:
         return "commands on the host run as root, whom no namespace holds (tools.exec.hostUser names another)"
@@ -46,7 +52,9 @@ def why_not_held(plan: SandboxPlan) -> str | None:
     if doubt is not None:
         return doubt
     try:
-        said = _look_around(plan, account)
+        trial = f"trial-{secrets.token_hex(8)}"
+        with guardian.over(trial):
+            said = _look_around(plan, account, {**_ENV, MARKER: trial})
     except (RunError, OSError, subprocess.TimeoutExpired) as error:
         return f"a mount namespace for runs on the host could not be made: {error}"
     return f"a run on the host would not be held: {said}" if said else None
@@ -80,10 +88,10 @@ def _way(path: str) -> tuple[Path, ...]:
     return (Path(path), *Path(path).parents)
 
 
-def _look_around(plan: SandboxPlan, account: Account) -> str:
+def _look_around(plan: SandboxPlan, account: Account, env: Mapping[str, str]) -> str:
     bwrap = find_bubblewrap()
     outside = str(Path("/proc/self/ns/user").readlink())
-    options = namespace_options(plan, account, bwrap, env=_ENV, cwd="/")
+    options = namespace_options(plan, account, bwrap, env=env, cwd="/")
     with memory_file(encoded(options)) as descriptor, sealed(sockets=False) as seal:
         done = subprocess.run(
             [
@@ -102,7 +110,7 @@ def _look_around(plan: SandboxPlan, account: Account) -> str:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             cwd="/",
-            env={},
+            env={MARKER: env[MARKER]},
             pass_fds=(*seal.descriptors, descriptor),
             timeout=_PATIENCE_S,
             check=False,

@@ -33,7 +33,10 @@ type_of = Callable[[str], Seen]
 
 
 class Effect(StrEnum):
-    """What a mount does to its place; `OWN` is made empty for the sandbox."""
+    """What a mount does to its place; `OWN` is made empty for the sandbox.
+
+    `WORK` lets a directory in a closed place be written: where it is gone by then, all stays closed.
+    """
 
     OWN = "own"
     HIDE_DIRECTORY = "hide-directory"
@@ -41,6 +44,7 @@ class Effect(StrEnum):
     SHOW = "show"
     OPEN = "open"
     PIN = "pin"
+    WORK = "work"
 
 
 _HIDES = (Effect.OWN, Effect.HIDE_DIRECTORY)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import time
@@ -39,6 +40,7 @@ class Launch:
     What bwrap itself is given as `env` never reaches the command.
     Where there is a `gate`, bwrap waits at it until it is let through. `meanwhile` is done in a thread when
     the process has begun, which waits for that; what it raises ends the run, and `supervise` raises it.
+    `begins` tells whether the command itself can have begun: what is said before is not the command's.
     """
 
     before: tuple[str, ...]
@@ -48,6 +50,7 @@ class Launch:
     env: Mapping[str, str]
     stdin: bytes | None
     meanwhile: Callable[[subprocess.Popen[bytes]], None]
+    begins: Callable[[], bool] = lambda: True
     inherit: tuple[int, ...] = ()
     contained: bool = False
     scoped: bool = False
@@ -57,7 +60,10 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How it ended; `reported` means that bwrap told the command's own status, `begun` that it came to it."""
+    """How it ended; `reported` means that bwrap told the command's own status, `begun` that it came to it.
+
+    `said_before` are its own words on stderr, from before it did.
+    """
 
     exit_code: int
     timed_out: bool
@@ -65,6 +71,7 @@ class Ending:
     reported: bool
     killed_from_outside: bool
     duration_ms: int
+    said_before: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +218,26 @@ class _Status:
 
 
 @dataclass(slots=True)
+class _Errors:
+    """Hands on what the command says on stderr, and keeps what was said before it can have begun."""
+
+    begins: Callable[[], bool]
+    hand_on: Callable[[bytes], None]
+    before: bytearray = field(default_factory=bytearray)
+
+    def take(self, data: bytes) -> None:
+        if self.begins():
+            self.hand_on(data)
+        else:
+            self.before += data
+
+
+@dataclass(slots=True)
 class _Run:
     launch: Launch
     process: ThreadedProcess
     status: _Status
+    errors: _Errors
     readers: dict[str, _Reader]
     pipes: contextlib.ExitStack
     began: float
@@ -242,18 +265,20 @@ class _Run:
         return Ending(
             exit_code=self.status.exit_code if self.status.exit_code is not None else own or 0,
             timed_out=timed_out,
-            begun=self.status.child_pid is not None or not self.launch.contained,
+            begun=self.launch.begins(),
             reported=self.status.exit_code is not None,
             killed_from_outside=self.status.child_pid is not None and code is not None and code < 0,
             duration_ms=duration_ms,
+            said_before=self.errors.before.decode("utf-8", "replace"),
         )
 
 
 async def _start(launch: Launch, streams: Streams) -> _Run:
     status = _Status()
+    errors = _Errors(launch.begins, partial(streams.take, "stderr"))
     takers: dict[str, Callable[[bytes], None]] = {
         "stdout": partial(streams.take, "stdout"),
-        "stderr": partial(streams.take, "stderr"),
+        "stderr": errors.take,
         "status": status.take,
     }
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
@@ -269,7 +294,7 @@ async def _start(launch: Launch, streams: Streams) -> _Run:
         process = await _spawn(launch, ends, stdin)
         for reader in readers.values():
             reader.begin()
-        return _Run(launch, process, status, readers, ours.pop_all(), began)
+        return _Run(launch, process, status, errors, readers, ours.pop_all(), began)
 
 
 async def _spawn(launch: Launch, ends: Mapping[str, int], stdin: int | None) -> ThreadedProcess:
@@ -334,6 +359,10 @@ async def _within(event: asyncio.Event, seconds: float) -> None:
 
 async def _gone(child: int) -> None:
     """Wait until the process behind a pidfd is no more; as init of its namespace it goes last."""
+    poller = select.poll()
+    poller.register(child, select.POLLIN)
+    if poller.poll(0):  # as mostly, when bwrap has ended
+        return
     loop = asyncio.get_running_loop()
     gone = asyncio.Event()
     loop.add_reader(child, gone.set)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import _thread
 import asyncio
 import ctypes
-import os
 import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
+
+from adapters.runners.libc import libc, system_call
 
 _CREATE_RULESET: Final = 444  # the same number on every architecture
 _RESTRICT_SELF: Final = 446
@@ -100,27 +101,21 @@ def _fail(begun: asyncio.Future[ThreadedProcess], error: Exception) -> None:
 @cache
 def scopes_abstract_sockets() -> bool:
     """Tell whether this kernel can keep a process from the abstract sockets of others (Linux 6.12)."""
-    return _system(_CREATE_RULESET, None, 0, _ABI) >= _SCOPES_SINCE
+    return system_call(_CREATE_RULESET, None, 0, _ABI) >= _SCOPES_SINCE
 
 
 def _close_abstract_sockets() -> None:
-    attributes = _RULESET.pack(0, 0, _ABSTRACT_SOCKETS)
-    if _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
+    if libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "PR_SET_NO_NEW_PRIVS")
-    ruleset = _system(_CREATE_RULESET, attributes, len(attributes), 0)
-    if ruleset < 0:
-        raise OSError(ctypes.get_errno(), "landlock_create_ruleset")
-    try:
-        if _system(_RESTRICT_SELF, ruleset, 0) != 0:
-            raise OSError(ctypes.get_errno(), "landlock_restrict_self")
-    finally:
-        os.close(ruleset)
+    if system_call(_RESTRICT_SELF, _ruleset(), 0) != 0:
+        raise OSError(ctypes.get_errno(), "landlock_restrict_self")
 
 
 @cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _system(number: int, *arguments: Any) -> int:  # noqa: ANN401 - whatever the call takes
-    return int(_libc().syscall(number, *arguments))
+def _ruleset() -> int:
+    """Make the one of this process, from which each thread makes a domain of its own."""
+    attributes = _RULESET.pack(0, 0, _ABSTRACT_SOCKETS)
+    ruleset = system_call(_CREATE_RULESET, attributes, len(attributes), 0)
+    if ruleset < 0:
+        raise OSError(ctypes.get_errno(), "landlock_create_ruleset")
+    return ruleset

@@ -7,6 +7,8 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from adapters.runners.accounts import is_own
+from bot.mend import run_on
 from core.config import Config
 from core.sandbox.plan import SYSTEM_PATH
 
@@ -17,19 +19,23 @@ def search_path_doubts(config: Config) -> Iterator[str]:
     """Name each entry of `tools.exec.pathPrepend` that others than root can change, and what that means."""
     for index, directory in enumerate(config.exec.path_prepend):
         if (changed := changeable_part(directory)) is not None:
-            yield f"tools.exec.pathPrepend[{index}]: {_means(directory, changed)}; {mend(changed)}"
+            key = f"tools.exec.pathPrepend[{index}]"
+            yield f"{key}: {_means(directory, changed)}; {_mend(directory, changed)}"
 
 
 def changeable_directories(config: Config) -> Iterator[tuple[str, str]]:
     """Give for each directory of commands that others than root can change what it means, and the mend."""
     for directory in dict.fromkeys((*config.exec.path_prepend, *SYSTEM_PATH)):
         if (changed := changeable_part(directory)) is not None:
-            yield _means(directory, changed), mend(changed)
+            yield _means(directory, changed), _mend(directory, changed)
 
 
-def mend(changed: str) -> str:
-    """Say how to close a directory to others."""
-    return f"chown root {changed} and chmod go-w {changed}, or take it off the PATH"
+def _mend(directory: str, changed: str) -> str:
+    """Say how to close it to others: by a command where it serves this account alone, and nothing else."""
+    if changed != directory or not is_own(changed):
+        return "let only root write there, or take it off the PATH"
+    owned = () if os.geteuid() == 0 else ("chown root",)
+    return f"{run_on(changed, *owned, 'chmod go-w')}, or take it off the PATH"
 
 
 def changeable_part(directory: str) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 from bot.config.marks import Mark, read_marked
 from bot.config.schema import shape_of, value_types
 from bot.config.tree import Node, Parts, Problems, path_text
+from bot.mend import run_on
 from core.config import Agents, AgentSettings, Config
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^}]*)\}?")
@@ -92,7 +93,7 @@ class Substitution:
             if not stat.S_ISREG(mode):
                 return "is not a plain file", ""
             if stat.S_IMODE(mode) & stat.S_IRWXO:
-                return "every user of this machine can open; run chmod o-rwx on it", ""
+                return f"every user of this machine can open; close it: {run_on(path, 'chmod o-rwx')}", ""
             content, self.files[path] = read_marked(path)
             text = content.decode()
         except OSError as problem:

@@ -74,6 +74,37 @@ def test_the_default_place_of_the_agents_socket_is_refused_in_a_workspace_and_ta
     assert f"agents.main.workspace ({login})" in done.stderr
 
 
+@pytest.mark.parametrize("way", ["sub/s.sock", "link/s.sock", "../beside/s.sock"])
+def test_the_operators_socket_is_refused_where_commands_write_and_taken_beside_it(make_daemon, way):
+    daemon = make_daemon()
+    work, beside = daemon.root / "work", daemon.root / "beside"
+    for directory in (work / "sub", beside):
+        directory.mkdir(parents=True, mode=0o700)
+    (work / "link").symlink_to(beside)
+    daemon.config.write_text(f"{daemon.config.read_text()}agents: {{main: {{workspace: {work}}}}}\n")
+    if way.startswith(".."):
+        daemon.start("--socket", str(work / way))
+        assert daemon.stop() == 0
+        return
+    done = daemon.sayso("up", *daemon.configs, "--port", "0", "--socket", str(work / way), status=78)
+    assert f"--socket ({work / way}" in done.stderr
+    assert f"lies in agents.main.workspace ({work})" in done.stderr
+    assert not daemon.home.exists()
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_workspace_around_the_operators_socket_changes_nothing_by_a_reload(make_daemon, given):
+    daemon = make_daemon()
+    work = daemon.root / "work"
+    work.mkdir(mode=0o700)
+    named = work / "s.sock"
+    daemon.start(*(("--socket", str(named)) if given else ()))
+    daemon.config.write_text(f"{daemon.config.read_text()}agents: {{main: {{workspace: {work}}}}}\n")
+    done = daemon.sayso("reload", *(("--socket", str(named)) if given else ()), status=None)
+    assert (f"--socket ({named}) lies in agents.main.workspace" in done.stderr) is given, done.stderr
+    assert (done.returncode == 0) is not given
+
+
 def test_a_configuration_in_a_workspace_is_refused(make_daemon):
     daemon = make_daemon()
     apart = daemon.root.parent

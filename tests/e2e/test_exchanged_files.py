@@ -167,6 +167,23 @@ def test_nothing_of_exchanged_files_runs_in_a_daemon_that_is_up(copy, finish):
     assert copy.marked() == ""
 
 
+def guardians_of(daemon) -> list[int]:
+    children = children_of(daemon.process.pid)
+    return [pid for pid in children if b"sweeper" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def test_a_guardian_that_was_killed_comes_again_as_it_was_loaded(copy, finish):
+    daemon = copy.daemon
+    copy.exchange()
+    (before,) = guardians_of(daemon)
+    os.kill(before, signal.SIGKILL)
+    assert finish(daemon.ask("--", "git", "--version"))[0] == 0
+    wait_for(lambda: guardians_of(daemon) not in ([], [before]))
+    assert copy.marked() == ""
+    assert daemon.stop() == 0
+    assert daemon.log.read_text().count("has ended (status -9)") == 1
+
+
 def test_without_their_fork_server_nothing_but_plain_lines_is_judged(copy):
     daemon = copy.daemon
     copy.exchange()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 
 import pytest
 import yaml
@@ -38,6 +39,26 @@ def test_a_directory_that_everybody_can_write_to_is_named_with_what_it_means_and
     assert (check.name, check.status) == ("search path", Status.WARN)
     assert str(place) in check.detail
     assert f"chmod go-w {place}" in check.mend
+
+
+@needs_root
+def test_the_mend_is_a_command_that_a_shell_takes_as_it_is(loaded, tmp_path):
+    place = tmp_path / "pro grams; touch x"
+    place.mkdir()
+    place.chmod(0o777)
+    (check,) = [check for check in search_path(loaded(place).config) if str(place) in check.detail]
+    subprocess.run(["/bin/sh", "-c", check.mend.split(", or")[0]], check=True, cwd=tmp_path)
+    assert place.stat().st_mode & 0o022 == 0
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("below", ["", "below"])
+def test_no_command_is_told_for_what_serves_others_or_lies_on_the_way(loaded, tmp_path, below):
+    place = tmp_path / "shared"
+    (place / "below").mkdir(parents=True)
+    place.chmod(0o1777)
+    (check,) = [check for check in search_path(loaded(place / below).config) if str(place) in check.detail]
+    assert check.mend == "let only root write there, or take it off the PATH"
 
 
 @needs_root

@@ -320,12 +320,12 @@ def test_a_bubblewrap_that_cannot_hold_is_found_out(
     stub = place.root / "bwrap"
     stub.write_text(f"#!/bin/sh\n{program}\n")
     stub.chmod(0o755)
-    monkeypatch.setattr(bubblewrap.shutil, "which", lambda *_args, **_fields: str(stub))
+    monkeypatch.setattr(bubblewrap, "_PLACES", (str(stub),))
     assert said in str(why_not_held(held(place)))
 
 
 def test_without_bubblewrap_nothing_is_held(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bubblewrap.shutil, "which", lambda *_args, **_fields: None)
+    monkeypatch.setattr(bubblewrap, "_PLACES", ())
     assert "bubblewrap is not installed" in str(why_not_held(held(place)))
 
 
