@@ -93,8 +93,9 @@ def _take_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def _read(options: UpOptions) -> LoadedConfig:
-    return load([Path(path) for path in options.config], env=os.environ, overrides=_overrides(options))
+def _read(options: UpOptions, *, pipes: bool = True) -> LoadedConfig:
+    paths = [Path(path) for path in options.config]
+    return load(paths, env=os.environ, overrides=_overrides(options), pipes=pipes)
 
 
 def _again(options: UpOptions, loaded: LoadedConfig) -> Callable[[], LoadedConfig]:
@@ -103,7 +104,7 @@ def _again(options: UpOptions, loaded: LoadedConfig) -> Callable[[], LoadedConfi
     A descriptor that was named at the start (`/dev/stdin`) is of a file that may have been replaced since.
     """
     if not loaded.piped:
-        return partial(_read, replace(options, config=tuple(map(Path, loaded.files))))
+        return partial(_read, replace(options, config=tuple(map(Path, loaded.files))), pipes=False)
     pipe = loaded.piped[0]
 
     def refuse() -> LoadedConfig:

@@ -94,13 +94,20 @@ class LoadedConfig:
 
 
 def load(
-    paths: Sequence[Path], *, env: Mapping[str, str], overrides: Overrides = _NO_OVERRIDES
+    paths: Sequence[Path],
+    *,
+    env: Mapping[str, str],
+    overrides: Overrides = _NO_OVERRIDES,
+    pipes: bool = True,
 ) -> LoadedConfig:
-    """Read the files in order, each over the ones before; raises one ConfigError that tells all problems."""
+    """Read the files in order, each over the ones before; raises one ConfigError that tells all problems.
+
+    Without `pipes` one that is no regular file is such a problem, and nobody is waited for.
+    """
     problems = Problems([str(path) for path in paths])
     tree = Node({}, _DEFAULTS)
     files: dict[Path, Mark] = {}
-    for root in _readable(paths, files):
+    for root in _readable(paths, files, pipes=pipes):
         tree = replace(overlay(tree, _checked(root, problems)), origin=_DEFAULTS)
     substitution = Substitution(env, problems, files)
     tree = apply_overrides(substitution.apply(tree), overrides, env, problems)
@@ -129,11 +136,11 @@ def _kept(path: Path) -> str | None:
     return str(real) if real.is_file() else None
 
 
-def _readable(paths: Sequence[Path], files: dict[Path, Mark]) -> list[Node]:
+def _readable(paths: Sequence[Path], files: dict[Path, Mark], *, pipes: bool) -> list[Node]:
     roots, refused = [], []
     for path in paths:
         try:
-            roots.append(read_file(path, files))
+            roots.append(read_file(path, files, pipes=pipes))
         except ConfigError as problem:
             refused.append(str(problem))
     if refused:

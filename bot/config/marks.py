@@ -18,16 +18,15 @@ def mark_of(path: str) -> Mark | None:
         return None
 
 
-def read_marked(path: Path) -> tuple[bytes, Mark]:
+def read_marked(path: Path, *, pipes: bool = False) -> tuple[bytes, Mark]:
     """Read a file, and tell how the very file stood that was read; raises OSError.
 
-    It never waits for what others do: only what was handed over as a descriptor may be a pipe.
+    It waits for nobody, but where it may be a pipe for whoever writes that.
     """
-    with open(path, "rb", opener=_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            if not path.is_relative_to("/dev") and not path.is_relative_to("/proc"):
-                raise OSError(errno.EINVAL, "it is no regular file")
-            os.set_blocking(file.fileno(), True)
+    opener = None if pipes else _at_once
+    with open(path, "rb", opener=opener) as file:
+        if not pipes and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
         content = file.read()
         return content, _mark(os.fstat(file.fileno()))  # afterwards, so that nothing is written in between
 

@@ -43,20 +43,20 @@ _Loader.add_implicit_resolver(
 _Loader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile(r"<<\Z"), ["<"])
 
 
-def read_file(path: Path, files: dict[Path, Mark] | None = None) -> Node:
+def read_file(path: Path, files: dict[Path, Mark] | None = None, *, pipes: bool = True) -> Node:
     """Read one file; raises ConfigError that names the file, and the line where there is one.
 
     `files` is told how the file stood that was read.
     """
-    text, mark = _text_of(path)
+    text, mark = _text_of(path, pipes=pipes)
     if files is not None:
         files[path] = mark
     return parse(text, str(path))
 
 
-def _text_of(path: Path) -> tuple[str, Mark]:
+def _text_of(path: Path, *, pipes: bool) -> tuple[str, Mark]:
     try:
-        content, mark = read_marked(path)
+        content, mark = read_marked(path, pipes=pipes)
         return content.decode("utf-8-sig"), mark
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a directory; name the YAML file in it") from None

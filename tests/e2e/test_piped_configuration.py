@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 
 import pytest
@@ -102,6 +103,19 @@ def test_what_came_by_a_pipe_holds_until_the_end_and_a_reload_says_so(started, h
         f"{given}: this part of the configuration came by a pipe and cannot be read again"
     )
     assert (denied(daemon, "uname"), denied(daemon, "date")) == (True, False)
+
+
+def test_a_pipe_in_the_place_of_a_file_stops_a_reload_with_words_and_none_after_it(make_daemon):
+    daemon = make_daemon().start()
+    text = daemon.config.read_text()
+    daemon.config.unlink()
+    os.mkfifo(daemon.config, 0o600)
+    (problem,) = daemon.json("reload", status=78)["problems"]
+    assert problem == f"{daemon.config}: cannot be read: it is no regular file"
+    daemon.config.unlink()
+    daemon.config.write_text(text)
+    assert daemon.sayso("reload").returncode == 0
+    assert daemon.stop() == 0
 
 
 def test_the_doctor_says_what_it_could_not_look_at(started):

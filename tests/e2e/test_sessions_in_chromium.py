@@ -10,6 +10,7 @@ from playwright.async_api import async_playwright, expect
 
 from adapters.channels.web.adapter import WebChannel
 from core.config import WebSettings
+from core.model.card import Mark
 from core.model.elevation import Level
 from core.model.principal import Sender
 from core.model.request import State
@@ -186,10 +187,10 @@ def cards(make_card):
         "until 2026-11-21 14:35:09 UTC)"
     )
     host = make_card(
-        placement="HOST", on_host=True, elevated=by_ann, always=(), always_why="elevated counts once"
+        on_host=True, marks=(Mark("ELEVATED", by_ann),), always=(), always_why="elevated counts once"
     )
     wants = "the agent asks for elevated full: only a person in tools.elevated.allowFrom may allow it"
-    asks = replace(host, request_id="b" * 32, elevated=wants)
+    asks = replace(host, request_id="b" * 32, marks=(host.marks[0], Mark("ELEVATED", wants)))
     ran = replace(host, request_id="c" * 32, state=State.DENIED, decided="Denied by operator (web:operator)")
     return [host, asks, ran]
 

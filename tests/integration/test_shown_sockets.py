@@ -92,7 +92,9 @@ def test_a_workspace_that_others_get_to_is_named_with_its_agent(
 def test_nothing_is_said_where_runs_can_use_it_or_there_is_none(
     say: Say, named: Path, workspace: Path, case: str
 ) -> None:
-    workspace.chmod(0o700 if case == "closed" else 0o755)
+    workspace.chmod(0o755)
+    if case == "closed":
+        workspace.parent.chmod(0o700)
     readable = {"none": "", "no socket": str(workspace.parent / "config.yaml")}.get(case, str(named))
     text = settings(readable, None if case.endswith("own") else workspace)
     assert told(say(text, "config", "check")) == []
