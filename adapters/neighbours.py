@@ -1,0 +1,111 @@
+"""Tells whether a TCP connection comes from a process that Sayso holds, or from one beside the daemon."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from adapters.tcp_ends import Address, is_own, owner_of
+from adapters.user_namespaces import lives_apart
+
+_APART = (
+    "Refused: this comes from a process in another user namespace than Sayso's. Sandboxes and runs that "
+    "Sayso holds have one of their own; so have browsers from Flatpak and in containers. "
+)
+_UNKNOWN = (
+    "Refused: which process this comes from cannot be found out, so it could be a run that Sayso holds. What "
+    "ssh forwards for the account of Sayso's runs cannot be told from one while there are such. "
+)
+_CLOSED = (
+    "Refused: this comes from an address of this machine, and no open socket here is its other end: it was "
+    "closed, or address translation on this machine changed it. "
+)
+_NEXT = (
+    "Open the page in a browser that runs beside Sayso, or as another user than its runs, or answer with "
+    "`sayso approve` and `sayso deny` on this machine."
+)
+
+
+class Neighbours:
+    """Knows as which users held runs may come: others on this machine, and other machines, are let be."""
+
+    def __init__(self, run_users: Collection[int]) -> None:
+        self._run_users = run_users
+
+    def refusal_of(self, theirs: Address, ours: Address) -> str | None:
+        """Say why a caller cannot be the operator; None where it lives beside the daemon or elsewhere."""
+        owner = owner_of(theirs, ours)
+        if owner is None or not owner.inode:
+            return _CLOSED + _NEXT if is_own(theirs[0]) else None
+        if owner.uid not in self._run_users:
+            return None
+        why = _refusal_by(f"socket:[{owner.inode}]", self._processes())
+        return why and why + _NEXT
+
+    def _processes(self) -> Iterator[int]:
+        """Go through all that such a user has; a socket can be held by others than who made it."""
+        for name in os.listdir("/proc"):  # noqa: PTH208 - names are all that is wanted
+            if not name.isdecimal():
+                continue
+            try:
+                owner = os.stat(f"/proc/{name}").st_uid  # noqa: PTH116 - asked for every process
+            except OSError:
+                continue
+            if owner in self._run_users:
+                yield int(name)
+
+
+def _refusal_by(link: str, processes: Iterator[int]) -> str | None:
+    beside = closed = apart_at_all = False
+    for pid in processes:
+        apart = lives_apart(pid) is not False
+        holds = _holds(pid, link, every_thread=apart)
+        if apart and holds:
+            return _APART
+        apart_at_all |= apart
+        beside |= holds is True
+        closed |= holds is None and not apart
+    # What keeps its descriptors closed to the daemon (as sshd does) may hold it. It is believed to where
+    # nothing lives that could hide it: in flight between sockets of its own, a descriptor is in no process.
+    return None if beside or (closed and not apart_at_all) else _UNKNOWN
+
+
+def _holds(pid: int, link: str, *, every_thread: bool) -> bool | None:
+    """Tell whether a process has a socket open; None where it lets nobody see.
+
+    Threads can have descriptors of their own, and a first thread that has ended has none.
+    """
+    try:
+        threads = sorted(os.listdir(f"/proc/{pid}/task"), key=int)  # noqa: PTH208 - as above
+        for thread in threads:
+            links = _links(Path(f"/proc/{pid}/task/{thread}/fd"))
+            if link in links:
+                return True
+            if links and not every_thread:
+                break
+    except PermissionError:
+        return None
+    except OSError:  # it has ended
+        return False
+    return False
+
+
+def _links(directory: Path) -> set[str]:
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, ProcessLookupError):
+        return set()
+    try:
+        return {link for name in os.listdir(descriptor) if (link := _link(name, descriptor))}  # noqa: PTH208 - as above
+    except (FileNotFoundError, ProcessLookupError):
+        return set()
+    finally:
+        os.close(descriptor)
+
+
+def _link(name: str, directory: int) -> str | None:
+    try:
+        return os.readlink(name, dir_fd=directory)
+    except FileNotFoundError:
+        return None
