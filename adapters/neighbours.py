@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator
 
 from adapters.tcp_ends import Address, is_own, owner_of
 from adapters.user_namespaces import lives_apart
@@ -56,56 +55,66 @@ class Neighbours:
                 yield int(name)
 
 
-def _refusal_by(link: str, processes: Iterator[int]) -> str | None:
-    beside = closed = apart_at_all = False
+def _refusal_by(link: str, processes: Iterable[int]) -> str | None:
+    beside: list[int] = []
+    apart: list[int] = []
     for pid in processes:
-        apart = lives_apart(pid) is not False
-        holds = _holds(pid, link, every_thread=apart)
-        if apart and holds:
-            return _APART
-        apart_at_all |= apart
-        beside |= holds is True
-        closed |= holds is None and not apart
+        (beside if lives_apart(pid) is False else apart).append(pid)
+    if any(_holds(pid, link, every_thread=True) for pid in apart):
+        return _APART
+    closed = False
+    for pid in sorted(beside, reverse=True):
+        holds = _holds(pid, link, every_thread=False)
+        if holds:
+            return None
+        closed |= holds is None
     # What keeps its descriptors closed to the daemon (as sshd does) may hold it. It is believed to where
     # nothing lives that could hide it: in flight between sockets of its own, a descriptor is in no process.
-    return None if beside or (closed and not apart_at_all) else _UNKNOWN
+    return None if closed and not apart else _UNKNOWN
 
 
 def _holds(pid: int, link: str, *, every_thread: bool) -> bool | None:
     """Tell whether a process has a socket open; None where it lets nobody see.
 
-    Threads can have descriptors of their own, and a first thread that has ended has none.
+    Threads can have descriptors of their own, and of a first thread that has ended none can be seen.
     """
     try:
-        threads = sorted(os.listdir(f"/proc/{pid}/task"), key=int)  # noqa: PTH208 - as above
-        for thread in threads:
-            links = _links(Path(f"/proc/{pid}/task/{thread}/fd"))
-            if link in links:
-                return True
-            if links and not every_thread:
-                break
+        threads = sorted(os.listdir(f"/proc/{pid}/task"), key=int)  # noqa: PTH208 - names are wanted
     except PermissionError:
         return None
     except OSError:  # it has ended
         return False
-    return False
+    seen: bool | None = None
+    for thread in threads:
+        links = _links(f"/proc/{pid}/task/{thread}/fd")
+        if links is None:
+            continue
+        if link in links:
+            return True
+        seen = False
+        if links and not every_thread:
+            break
+    return seen
 
 
-def _links(directory: Path) -> set[str]:
+def _links(directory: str) -> list[str] | None:
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    except (FileNotFoundError, ProcessLookupError):
-        return set()
+    except PermissionError:
+        return None
+    except OSError:  # this thread has ended
+        return []
     try:
-        return {link for name in os.listdir(descriptor) if (link := _link(name, descriptor))}  # noqa: PTH208 - as above
-    except (FileNotFoundError, ProcessLookupError):
-        return set()
+        names = os.listdir(descriptor)  # noqa: PTH208 - as above
+        return [link for name in names if (link := _link(name, descriptor))]
+    except OSError:  # it has ended meanwhile
+        return []
     finally:
         os.close(descriptor)
 
 
-def _link(name: str, directory: int) -> str | None:
+def _link(name: str, directory: int) -> str:
     try:
         return os.readlink(name, dir_fd=directory)
-    except FileNotFoundError:
-        return None
+    except FileNotFoundError:  # closed meanwhile
+        return ""
