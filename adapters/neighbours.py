@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 
 from adapters.tcp_ends import Address, is_own, owner_of
 from adapters.user_namespaces import lives_apart
 
+_ROUNDS = 8
 _APART = (
     "Refused: this comes from a process in another user namespace than Sayso's. Sandboxes and runs that "
     "Sayso holds have one of their own; so have browsers from Flatpak and in containers. "
@@ -39,38 +40,48 @@ class Neighbours:
             return _CLOSED + _NEXT if is_own(theirs[0]) else None
         if owner.uid not in self._run_users:
             return None
-        why = _refusal_by(f"socket:[{owner.inode}]", self._processes())
-        return why and why + _NEXT
-
-    def _processes(self) -> Iterator[int]:
-        """Go through all that such a user has; a socket can be held by others than who made it."""
-        for name in os.listdir("/proc"):  # noqa: PTH208 - names are all that is wanted
-            if not name.isdecimal():
-                continue
-            try:
-                owner = os.stat(f"/proc/{name}").st_uid  # noqa: PTH116 - asked for every process
-            except OSError:
-                continue
-            if owner in self._run_users:
-                yield int(name)
-
-
-def _refusal_by(link: str, processes: Iterable[int]) -> str | None:
-    beside: list[int] = []
-    apart: list[int] = []
-    for pid in processes:
-        (beside if lives_apart(pid) is False else apart).append(pid)
-    if any(_holds(pid, link, every_thread=True) for pid in apart):
-        return _APART
-    closed = False
-    for pid in sorted(beside, reverse=True):
-        holds = _holds(pid, link, every_thread=False)
-        if holds:
+        link = f"socket:[{owner.inode}]"
+        beside, apart = self._processes()
+        if any(_holds(pid, link, every_thread=True) for pid in apart):
+            return _APART + _NEXT
+        closed = False
+        for pid in sorted(beside, reverse=True):
+            holds = _holds(pid, link, every_thread=False)
+            if holds:
+                return None
+            closed |= holds is None
+        # What keeps its descriptors closed to the daemon (as sshd does) may hold it. It is believed to where
+        # nothing lives that could hide it: in flight between sockets of its own it would be in no process.
+        # Twice, because numbers of processes begin anew; and still open, for who had it could have ended.
+        if closed and not apart and not self._processes()[1] and owner_of(theirs, ours) == owner:
             return None
-        closed |= holds is None
-    # What keeps its descriptors closed to the daemon (as sshd does) may hold it. It is believed to where
-    # nothing lives that could hide it: in flight between sockets of its own, a descriptor is in no process.
-    return None if closed and not apart else _UNKNOWN
+        return _UNKNOWN + _NEXT
+
+    def _processes(self) -> tuple[list[int], list[int]]:
+        """List what these users have beside the daemon, and apart from it or gone before it was seen.
+
+        All of these users: a socket can be held by others than who made it.
+        """
+        beside: list[int] = []
+        apart: list[int] = []
+        gone: list[int] = []
+        seen: set[int] = set()
+        for _ in range(_ROUNDS):  # what was gone may have left others
+            new = {int(name) for name in os.listdir("/proc") if name.isdecimal()} - seen  # noqa: PTH208 - names
+            seen |= new
+            owners = {pid: _owner(pid) for pid in new}
+            for pid in (pid for pid in new if owners[pid] in self._run_users):
+                (beside if lives_apart(pid) is False else apart).append(pid)
+            if not (gone := [pid for pid in new if owners[pid] is None]):
+                break
+        return beside, apart + gone
+
+
+def _owner(pid: int) -> int | None:
+    try:
+        return os.stat(f"/proc/{pid}").st_uid  # noqa: PTH116 - asked for every process
+    except OSError:
+        return None
 
 
 def _holds(pid: int, link: str, *, every_thread: bool) -> bool | None:
@@ -79,7 +90,7 @@ def _holds(pid: int, link: str, *, every_thread: bool) -> bool | None:
     Threads can have descriptors of their own, and of a first thread that has ended none can be seen.
     """
     try:
-        threads = sorted(os.listdir(f"/proc/{pid}/task"), key=int)  # noqa: PTH208 - names are wanted
+        threads = sorted(os.listdir(f"/proc/{pid}/task"), key=int)  # noqa: PTH208 - as above
     except PermissionError:
         return None
     except OSError:  # it has ended

@@ -78,9 +78,22 @@ wait()
 """
 # Tells what an ordinary user's daemon says of a caller; root, who sees all, would not say the same.
 LOOKS = """
-import json, sys
+import json, os, sys
 from adapters.neighbours import Neighbours
-print(json.dumps(Neighbours({int(sys.argv[1])}).refusal_of(*json.loads(sys.argv[2]))))
+
+class Users(frozenset):
+    ends = int(sys.argv[3])
+
+    def __contains__(self, uid):
+        # First asked between the look at the connection and the look at the processes.
+        if self.ends:
+            os.kill(self.ends, 9)
+            while not open(f"/proc/{self.ends}/stat").read().rpartition(")")[2].startswith(" Z"):
+                pass
+            Users.ends = 0
+        return super().__contains__(uid)
+
+print(json.dumps(Neighbours(Users({int(sys.argv[1])})).refusal_of(*json.loads(sys.argv[2]))))
 """
 SIOCGIFADDR = 0x8915
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - what a page may listen on
@@ -135,9 +148,9 @@ def seen_from_here(line, uid=UID):
     return Neighbours({uid}).refusal_of(*line.ends)
 
 
-def seen_by_user(line, uid=UID):
+def seen_by_user(line, uid=UID, ends=0):
     done = subprocess.run(
-        [*as_user(uid), python_for_all(), "-c", LOOKS, str(uid), json.dumps(line.ends)],
+        [*as_user(uid), python_for_all(), "-c", LOOKS, str(uid), json.dumps(line.ends), str(ends)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd="/",
         capture_output=True,
@@ -218,6 +231,8 @@ def test_who_lets_nobody_see_its_descriptors_is_let_be_while_nothing_is_there_th
         pytest.skip("only root can be a user as whom nothing else runs")
     beside = line("undumpable", uid=ALONE)
     assert seen_by_user(beside, ALONE) is None
+    ended = line("stay", uid=ALONE)
+    assert "cannot be found out" in seen_by_user(ended, ALONE, ends=ended.process.pid)
     hidden = line("in-flight", APART, uid=ALONE)
     assert "cannot be found out" in seen_by_user(hidden, ALONE)
     assert "ssh" in seen_by_user(beside, ALONE)
