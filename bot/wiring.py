@@ -131,8 +131,7 @@ async def assemble(
 
     registrar = Registrar(config, store, clock)
     users: set[int] = set()
-    judges = _judges(home, socket, names, registrar, parsers, guardian, users)
-    live = Live(loaded, read, judges, store, clock)
+    live = Live(loaded, read, _judges(home, socket, names, registrar, parsers, guardian, users), store, clock)
     permissions = Permissions(store, clock, loaded.secrets)
     channels = registry.channels(loaded.config, store, permissions, clock, users)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
