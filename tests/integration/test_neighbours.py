@@ -8,6 +8,7 @@ import os
 import socket
 import struct
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 # Users of their own where root can be any: the kernel needs no account, and nothing else runs so.
 UID, ALONE = (61235, 61236) if os.geteuid() == 0 else (os.geteuid(),) * 2
 APART = ("unshare", "--user")
+HELD = ("bwrap", "--unshare-user", "--disable-userns", "--unshare-pid", "--dev-bind", "/", "/")
 # Connects, does what it was told to with the connection, says so, and waits to be ended.
 CALLS = """
 import ctypes, os, socket, subprocess, sys, threading
@@ -105,6 +107,10 @@ def as_user(uid):
     return () if os.geteuid() else ("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--")
 
 
+def python():
+    return sys.executable if os.geteuid() else python_for_all()
+
+
 class Line:
     """One connection, as its two ends and the process that made it."""
 
@@ -114,7 +120,7 @@ class Line:
             theirs_family, theirs_host = calling or listening
             words = [mode, str(int(theirs_family)), theirs_host, str(server.getsockname()[1])]
             self.process = subprocess.Popen(
-                [*as_user(uid), *where, python_for_all(), "-c", CALLS, *words],
+                [*as_user(uid), *where, python(), "-c", CALLS, *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 cwd="/",
@@ -150,7 +156,7 @@ def seen_from_here(line, uid=UID):
 
 def seen_by_user(line, uid=UID, ends=0):
     done = subprocess.run(
-        [*as_user(uid), python_for_all(), "-c", LOOKS, str(uid), json.dumps(line.ends), str(ends)],
+        [*as_user(uid), python(), "-c", LOOKS, str(uid), json.dumps(line.ends), str(ends)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd="/",
         capture_output=True,
@@ -166,8 +172,9 @@ def refusal(request):
     return request.param
 
 
-def test_a_caller_in_another_user_namespace_is_told_from_one_beside(line, refusal):
-    assert "another user namespace" in refusal(line("stay", APART))
+@pytest.mark.parametrize("where", [APART, HELD])
+def test_a_caller_in_another_user_namespace_is_told_from_one_beside(line, refusal, where):
+    assert "another user namespace" in refusal(line("stay", where))
     assert refusal(line("stay")) is None
 
 
