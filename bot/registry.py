@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from adapters.channels.telegram.identity import place_of as telegram_place
 from adapters.channels.terminal.adapter import TerminalChannel
 from adapters.channels.terminal.identity import local_reviewer
 from adapters.channels.web.adapter import WebChannel
+from adapters.neighbours import Neighbours
 from core.config import Config
 from core.desks import PermissionDesk
 from core.errors import ConfigError
 from core.ports import Channel, Clock, Store
 
-Factory = Callable[[Config, Store, PermissionDesk, Clock], Channel | None]
+Factory = Callable[[Config, Store, PermissionDesk, Clock, Collection[int]], Channel | None]
 
 
-def _web(config: Config, store: Store, permissions: PermissionDesk, clock: Clock) -> Channel | None:
+def _web(
+    config: Config, store: Store, permissions: PermissionDesk, clock: Clock, run_users: Collection[int]
+) -> Channel | None:
     settings = config.channels.web
-    return WebChannel(settings, store, permissions, clock) if settings.enabled else None
+    if not settings.enabled:
+        return None
+    return WebChannel(settings, store, permissions, clock, Neighbours(run_users))
 
 
-def _terminal(config: Config, _store: Store, _permissions: PermissionDesk, clock: Clock) -> Channel | None:
+def _terminal(
+    config: Config, _store: Store, _permissions: PermissionDesk, clock: Clock, _run_users: Collection[int]
+) -> Channel | None:
     if config.channels.terminal.enabled == "never" or not _has_terminal():
         return None
     return TerminalChannel(sys.stdin.fileno(), sys.stdout, clock, local_reviewer())
@@ -33,7 +40,9 @@ def _has_terminal() -> bool:
     return sys.stdin is not None and not sys.stdin.closed and os.isatty(sys.stdin.fileno())
 
 
-def _telegram(config: Config, _store: Store, _permissions: PermissionDesk, clock: Clock) -> Channel | None:
+def _telegram(
+    config: Config, _store: Store, _permissions: PermissionDesk, clock: Clock, _run_users: Collection[int]
+) -> Channel | None:
     settings = config.channels.telegram
     if settings is None or not settings.enabled:
         return None
@@ -70,7 +79,9 @@ def check_targets(config: Config) -> None:
                 raise ConfigError(f"approvals.{name}.targets[{index}].to: {error}") from None
 
 
-def channels(config: Config, store: Store, permissions: PermissionDesk, clock: Clock) -> list[Channel]:
+def channels(
+    config: Config, store: Store, permissions: PermissionDesk, clock: Clock, run_users: Collection[int]
+) -> list[Channel]:
     """Make every channel that the configuration turns on."""
-    made = (factory(config, store, permissions, clock) for factory in CHANNELS.values())
+    made = (factory(config, store, permissions, clock, run_users) for factory in CHANNELS.values())
     return [channel for channel in made if channel is not None]

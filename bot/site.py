@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import site
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from adapters.runners.accounts import own_home, own_name
+from adapters.runners.accounts import host_account, own_home, own_name, running_account
 from adapters.runners.guardian import UNGUARDED, Guardian
 from adapters.runners.host_trial import why_not_held
 from bot.agent_socket import named_path, place_of
@@ -63,6 +64,17 @@ def survey(
         workspaces=tuple(dict.fromkeys((workspace_root, *_workspaces(settled(config)).values()))),
     )
     return replace(found, unheld=_tried(plan_of_host(config, found), guardian))
+
+
+def run_users(config: Config) -> Iterator[int]:
+    """Give as which users runs are that something holds; nothing holds root."""
+    for account_of, name in (
+        (running_account, config.sandboxing.user),
+        (host_account, config.exec.host_user),
+    ):
+        with suppress(RunError):  # said elsewhere, and nothing runs so
+            if uid := account_of(name).uid:
+                yield uid
 
 
 def look_anew() -> None:

@@ -34,7 +34,7 @@ from bot.live import Live
 from bot.passphrase import PassphraseFile
 from bot.reload import Reloaded
 from bot.routing import Routing
-from bot.site import look_anew, settled, survey
+from bot.site import look_anew, run_users, settled, survey
 from bot.tasks import owned
 from bot.version import version
 from bot.watch import Watch
@@ -130,9 +130,10 @@ async def assemble(
         return live.config()
 
     registrar = Registrar(config, store, clock)
-    live = Live(loaded, read, _judges(home, socket, names, registrar, parsers, guardian), store, clock)
+    users: set[int] = set()
+    live = Live(loaded, read, _judges(home, socket, names, registrar, parsers, guardian, users), store, clock)
     permissions = Permissions(store, clock, loaded.secrets)
-    channels = registry.channels(loaded.config, store, permissions, clock)
+    channels = registry.channels(loaded.config, store, permissions, clock, users)
     page = next((channel for channel in channels if isinstance(channel, WebChannel)), None)
     ledger = Ledger(store, cleaned_up if loaded.config.approvals.exec.cleanup_after_resolve else as_is)
     stack.push_async_callback(ledger.close)
@@ -179,11 +180,14 @@ def _judges(
     registrar: Registrar,
     parsers: ParserPool,
     guardian: Guardian,
+    users: set[int],
 ) -> Callable[[LoadedConfig], Judge]:
+    """Give what makes judges; `users` come to hold as whom runs are, also those of configurations before."""
     resolver = FilesystemResolver()
 
     def judge_of(loaded: LoadedConfig) -> Judge:
         registry.check_targets(loaded.config)
+        users.update(run_users(loaded.config))
         look_anew()
         site = survey(loaded.config, home.path, loaded.protected_paths, socket=socket, guardian=guardian)
         return Judge(settled(loaded.config), site, resolver, names, registrar.plugins, parsers.parse)

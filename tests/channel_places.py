@@ -16,6 +16,7 @@ import pytest
 from adapters.channels.telegram.adapter import TelegramChannel
 from adapters.channels.terminal.adapter import TerminalChannel
 from adapters.channels.web.adapter import WebChannel
+from adapters.neighbours import Neighbours
 from core.config import TelegramSettings, WebSettings
 from core.errors import DeliveryRefused
 from core.model.principal import Reviewer
@@ -155,7 +156,9 @@ class OnWeb:
 
     async def open(self):
         self.signed_in = False
-        self.channel = WebChannel(WebSettings(port=0), self.logins, MemoryPermissions(), self.clock)
+        self.channel = WebChannel(
+            WebSettings(port=0), self.logins, MemoryPermissions(), self.clock, Neighbours({os.geteuid()})
+        )
         await self.channel.open(self.desk)
 
     async def post(self, card):

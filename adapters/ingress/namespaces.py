@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from pathlib import Path
 
 from adapters.ingress.terminals import alive, pinned
+from adapters.user_namespaces import lives_apart
 from core.model.principal import PeerCredentials
 
 _APART = (
@@ -24,26 +24,8 @@ def refusal_of(sock: socket.socket, peer: PeerCredentials) -> str | None:
     if held is None:
         return _GONE
     try:
-        apart = _lives_apart(peer.pid)
+        apart = lives_apart(peer.pid)
         # Looked at before: while it lives its pid is nobody else's.
         return _APART if apart else None if alive(held) else _GONE
     finally:
         os.close(held)
-
-
-def _lives_apart(pid: int) -> bool:
-    try:
-        theirs = os.readlink(f"/proc/{pid}/ns/user")  # noqa: PTH115 - no path, a name of the kernel's
-    except PermissionError:
-        return _is_mapped_otherwise(pid)
-    except OSError:
-        return False
-    return theirs != os.readlink("/proc/self/ns/user")  # noqa: PTH115 - as above
-
-
-def _is_mapped_otherwise(pid: int) -> bool:
-    """Compare what all may read, also of another user's process and of one that may not be dumped."""
-    try:
-        return Path(f"/proc/{pid}/uid_map").read_bytes() != Path("/proc/self/uid_map").read_bytes()
-    except OSError:
-        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from playwright.async_api import async_playwright, expect
 
 from adapters.channels.web.adapter import WebChannel
+from adapters.neighbours import Neighbours
 from core.config import WebSettings
 from core.model.card import CardOutcome, Mark
 from core.model.request import Answer, State
@@ -51,7 +53,7 @@ def clock():
 
 @pytest.fixture
 async def channel(clock, logins, desk, permissions):
-    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock, Neighbours({os.geteuid()}))
     await channel.open(desk)
     desk.changed = channel._hub.publish
     yield channel
@@ -305,7 +307,7 @@ async def test_a_lost_connection_is_told_and_mends_itself(
     await channel.close()
     await expect(signed_in.get_by_role("alert")).to_contain_text("Connection lost")
     desk.ask(make_card(command="/usr/bin/after-the-restart"))
-    again = WebChannel(WebSettings(port=port), logins, permissions, clock)
+    again = WebChannel(WebSettings(port=port), logins, permissions, clock, Neighbours({os.geteuid()}))
     await again.open(desk)
     try:
         await expect(signed_in.locator(".card")).to_contain_text("after-the-restart", timeout=15_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ import pytest
 from playwright.async_api import async_playwright, expect
 
 from adapters.channels.web.adapter import WebChannel
+from adapters.neighbours import Neighbours
 from core.config import WebSettings
 from core.model.card import Mark
 from core.model.elevation import Level
@@ -30,7 +32,7 @@ def clock():
 
 @pytest.fixture
 async def channel(clock, logins, desk, permissions, sessions):
-    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock, Neighbours({os.geteuid()}))
     channel.show_sessions(sessions.desk)
     await channel.open(desk)
     await sessions.seen(MAIN, BUILDER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import secrets
 
@@ -13,6 +14,7 @@ import pytest
 from adapters.channels.web.adapter import WebChannel
 from adapters.channels.web.events import _QUEUE, Hub
 from adapters.channels.web.identity import csrf_of
+from adapters.neighbours import Neighbours
 from core.config import WebSettings
 from core.errors import StartError, StoreError
 from core.model.request import Answer, State
@@ -51,7 +53,13 @@ class Visitor:
 
 @pytest.fixture
 async def channel(clock, logins, desk, permissions):
-    channel = WebChannel(WebSettings(port=0, hosts=("sayso.example.org",)), logins, permissions, clock)
+    channel = WebChannel(
+        WebSettings(port=0, hosts=("sayso.example.org",)),
+        logins,
+        permissions,
+        clock,
+        Neighbours({os.geteuid()}),
+    )
     await channel.open(desk)
     yield channel
     await channel.close()
@@ -292,7 +300,7 @@ async def test_a_login_survives_a_restart_and_ends_with_its_time(
     channel, visitor, clock, logins, desk, permissions
 ) -> None:
     await channel.close()
-    again = WebChannel(WebSettings(port=0), logins, permissions, clock)
+    again = WebChannel(WebSettings(port=0), logins, permissions, clock, Neighbours({os.geteuid()}))
     await again.open(desk)
     try:
         visitor.origin = again.address.rstrip("/")
@@ -542,7 +550,7 @@ async def test_a_store_that_fails_lets_nobody_in_and_tells_strangers_nothing(
         raise StoreError("disk I/O error in /srv/secret/place")
 
     logins.login_valid = broken
-    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock, Neighbours({os.geteuid()}))
     await channel.open(desk)
     visitor = Visitor(channel)
     try:
@@ -562,21 +570,23 @@ async def test_a_taken_port_is_a_start_error_that_says_what_to_do(
     channel, clock, logins, desk, permissions
 ) -> None:
     port = int(channel.address.rstrip("/").rsplit(":", 1)[1])
-    second = WebChannel(WebSettings(port=port), logins, permissions, clock)
+    second = WebChannel(WebSettings(port=port), logins, permissions, clock, Neighbours({os.geteuid()}))
     with pytest.raises(StartError, match=rf"channels\.web\.port {port} is taken by another program: set"):
         await second.open(desk)
     await second.close()
 
 
 async def test_an_address_of_another_machine_is_a_start_error(clock, logins, desk, permissions) -> None:
-    channel = WebChannel(WebSettings(host="192.0.2.1", port=0), logins, permissions, clock)
+    channel = WebChannel(
+        WebSettings(host="192.0.2.1", port=0), logins, permissions, clock, Neighbours({os.geteuid()})
+    )
     with pytest.raises(StartError, match=r"channels\.web\.host '192\.0\.2\.1' cannot be listened on"):
         await channel.open(desk)
 
 
 def test_a_page_that_is_not_open_makes_no_links(clock, logins, permissions) -> None:
     with pytest.raises(StartError, match="not open"):
-        WebChannel(WebSettings(), logins, permissions, clock).link()
+        WebChannel(WebSettings(), logins, permissions, clock, Neighbours({os.geteuid()})).link()
 
 
 # Events

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from html import unescape
 
@@ -11,6 +12,7 @@ import pytest
 
 from adapters.channels.web.adapter import WebChannel
 from adapters.channels.web.identity import csrf_of
+from adapters.neighbours import Neighbours
 from core.config import WebSettings
 from core.model.card import Mark
 from core.model.elevation import Level
@@ -54,7 +56,7 @@ class Browser:
 
 @pytest.fixture
 async def channel(clock, logins, desk, permissions, sessions):
-    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock, Neighbours({os.geteuid()}))
     channel.show_sessions(sessions.desk)
     await channel.open(desk)
     yield channel
@@ -266,7 +268,7 @@ async def test_without_a_login_nothing_is_told_and_nothing_is_set(stranger, sess
 
 
 async def test_a_page_without_a_desk_for_sessions_has_none(clock, logins, desk, permissions):
-    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock, Neighbours({os.geteuid()}))
     await channel.open(desk)
     browser = Browser(channel)
     await browser.sign_in()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import aiohttp
 import pytest
 
 from adapters.channels.web.adapter import WebChannel
+from adapters.neighbours import Neighbours
 from core.config import WebSettings
 
 
@@ -13,7 +16,7 @@ from core.config import WebSettings
 async def page(clock, logins, desk, permissions):
     """A page, what is wrong elsewhere, and a browser that is signed in."""
     troubles = []
-    channel = WebChannel(WebSettings(port=0), logins, permissions, clock)
+    channel = WebChannel(WebSettings(port=0), logins, permissions, clock, Neighbours({os.geteuid()}))
     channel.show_troubles(lambda: troubles)
     await channel.open(desk)
     code = channel.link()[0].rsplit("/", 1)[1]

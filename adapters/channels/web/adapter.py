@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
+from adapters.channels.web.callers import Callers
 from adapters.channels.web.events import Hub
 from adapters.channels.web.guard import Guard, Handler, add_headers, bracketed, tell_errors
 from adapters.channels.web.identity import LoginLinks, Logins
-from adapters.channels.web.pages import Desks, Pages
+from adapters.channels.web.pages import Desks, Pages, Visitors
+from adapters.neighbours import Neighbours
 from core.config import WebSettings
 from core.desks import PermissionDesk, SessionDesk
 from core.errors import StartError
@@ -31,13 +33,19 @@ class WebChannel:
     keeps_copies = False
 
     def __init__(
-        self, settings: WebSettings, logins: CredentialStore, permissions: PermissionDesk, clock: Clock
+        self,
+        settings: WebSettings,
+        logins: CredentialStore,
+        permissions: PermissionDesk,
+        clock: Clock,
+        neighbours: Neighbours,
     ) -> None:
         self._settings = settings
         self._permissions = permissions
         self._clock = clock
-        self._logins = Logins(logins, clock, settings.login_hours)
         self._links = LoginLinks(clock)
+        logs_in = Logins(logins, clock, settings.login_hours)
+        self._visitors = Visitors(logs_in, self._links, Callers(neighbours, clock))
         self._hub = Hub()
         self._runner: web.AppRunner | None = None
         self._port: int | None = None
@@ -72,7 +80,7 @@ class WebChannel:
         self._hub = Hub()
         app = web.Application(client_max_size=_LARGEST_FORM)
         desks = Desks(desk, self._permissions, self._sessions)
-        pages = Pages(desks, self._hub, self._logins, self._links, self._clock, self._troubles)
+        pages = Pages(desks, self._hub, self._visitors, self._clock, self._troubles)
         app.add_routes(pages.routes())
         app.on_response_prepare.append(add_headers)
         app.middlewares.extend([tell_errors, self._check])

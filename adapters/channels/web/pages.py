@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from adapters.channels.web import forms, render
+from adapters.channels.web.callers import Callers
 from adapters.channels.web.events import Client, Hub
 from adapters.channels.web.identity import FailureLimit, LoginLinks, Logins, csrf_of, digest
 from adapters.channels.web.sessions import alarm, sessions_html
@@ -35,12 +36,13 @@ Handler = Callable[["Pages", web.Request], Awaitable[web.StreamResponse]]
 
 
 def signed_in(handler: SignedIn) -> Handler:
-    """Let a handler answer only for a live login, and hand it the login's token."""
+    """Let a handler answer only for a live login of who may show one, and hand it the login's token."""
 
     async def guarded(pages: Pages, request: web.Request) -> web.StreamResponse:
         token = request.cookies.get(COOKIE, "")
         if not await pages.logins.valid(token):
             return web.Response(status=401, text=render.signed_out_html(), content_type="text/html")
+        await pages.callers.admit(request)
         return await handler(pages, request, token)
 
     return guarded
@@ -55,6 +57,15 @@ class Desks:
     sessions: SessionDesk | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Visitors:
+    """Who is signed in, by which links one gets there, and which connections may."""
+
+    logins: Logins
+    links: LoginLinks
+    callers: Callers
+
+
 class Pages:
     """Answers requests from the desks, the hub and the logins."""
 
@@ -62,17 +73,17 @@ class Pages:
         self,
         desks: Desks,
         hub: Hub,
-        logins: Logins,
-        links: LoginLinks,
+        visitors: Visitors,
         clock: Clock,
         troubles: Callable[[], Sequence[str]],
     ) -> None:
-        self.logins = logins
+        self.logins = visitors.logins
+        self.callers = visitors.callers
         self._desk = desks.reviews
         self._permissions = desks.permissions
         self._sessions = desks.sessions
         self._hub = hub
-        self._links = links
+        self._links = visitors.links
         self._clock = clock
         self._troubles = troubles
         self._failures = FailureLimit(clock)
@@ -190,6 +201,7 @@ class Pages:
         code = request.match_info["code"]
         address = request.remote or ""
         if not self._failures.reached(address) and self._links.alive(code):
+            await self.callers.admit(request)
             return _html(render.login_html(request.host, code))
         raise self._refusal(address)
 
@@ -197,7 +209,10 @@ class Pages:
         """Use a code up and start a login."""
         code = (await forms.read(request)).get("code", "")
         address = request.remote or ""
-        if self._failures.reached(address) or not self._links.consume(code):
+        if self._failures.reached(address) or not self._links.alive(code):
+            raise self._refusal(address)
+        await self.callers.admit(request)
+        if not self._links.consume(code):
             raise self._refusal(address)
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(
