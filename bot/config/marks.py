@@ -5,9 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from bot.config.way import Way, followed
+
 Mark = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How a file stood that was read, and by which way; none where it came as a descriptor."""
+
+    mark: Mark
+    way: Way
 
 
 def mark_of(path: str) -> Mark | None:
@@ -18,18 +31,34 @@ def mark_of(path: str) -> Mark | None:
         return None
 
 
-def read_marked(path: Path) -> tuple[bytes, Mark]:
+def is_handed_over(path: Path) -> bool:
+    """Tell whether a path names what the process was started with, as `/dev/stdin`."""
+    return path.is_relative_to("/dev") or path.is_relative_to("/proc")
+
+
+def read_marked(path: Path) -> tuple[bytes, Source]:
     """Read a file, and tell how the very file stood that was read; raises OSError.
 
     It never waits for what others do: only what was handed over as a descriptor may be a pipe.
     """
-    with open(path, "rb", opener=_at_once) as file:
+    with _reached(path) as (name, way), open(name, "rb", opener=_at_once) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            if not path.is_relative_to("/dev") and not path.is_relative_to("/proc"):
+            if not is_handed_over(path):
                 raise OSError(errno.EINVAL, "it is no regular file")
             os.set_blocking(file.fileno(), True)
         content = file.read()
-        return content, _mark(os.fstat(file.fileno()))  # afterwards, so that nothing is written in between
+        # Afterwards, so that nothing is written in between.
+        return content, Source(_mark(os.fstat(file.fileno())), way)
+
+
+@contextmanager
+def _reached(path: Path) -> Iterator[tuple[str, Way]]:
+    """Give a name of the very file that the way leads to."""
+    if is_handed_over(path):
+        yield str(path), ()
+        return
+    with followed(str(path.absolute())) as (descriptor, way):
+        yield f"/proc/self/fd/{descriptor}", way
 
 
 def _at_once(path: str, flags: int) -> int:
