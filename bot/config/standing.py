@@ -70,7 +70,7 @@ def _closing(path: str) -> str:
 
 
 def _elsewhere() -> str:
-    whose = "root" if os.geteuid() == 0 else f"root or to {own_name()}"
+    whose = "root" if os.geteuid() == 0 else f"root or the user {own_name()}"
     return (
         f"keep the file where all directories above it belong to {whose}, and nobody else can write to them"
     )
