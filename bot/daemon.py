@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bot.config import LoadedConfig, Overrides, load
-from bot.home import Hold, held, prepare
+from bot.config.standing import refuse_exposed
+from bot.home import Hold, Home, held, look_again, prepare
 from bot.options import UpOptions
 from bot.sealed import seal
 from bot.tasks import owned
@@ -40,9 +41,9 @@ def up(options: UpOptions) -> int:
     open_because = close_to_other_processes()
     try:
         loaded = _read(options)
-        read = _again(options, loaded)
         refuse_bad_socket(loaded, state_directory())
         home = prepare(state_directory())
+        read = partial(_in_its_place, home, _again(options, loaded))
         _log_to_stderr(loaded)
         if open_because:
             log.warning(
@@ -95,7 +96,19 @@ def _take_files() -> None:
 
 def _read(options: UpOptions, *, pipes: bool = True) -> LoadedConfig:
     paths = [Path(path) for path in options.config]
-    return load(paths, env=os.environ, overrides=_overrides(options), pipes=pipes)
+    loaded = load(paths, env=os.environ, overrides=_overrides(options), pipes=pipes)
+    refuse_exposed(loaded)
+    return loaded
+
+
+def _in_its_place(home: Home, read: Callable[[], LoadedConfig]) -> LoadedConfig:
+    """Read again, unless the state directory is another one by now."""
+    found = read()
+    try:
+        look_again(home)
+    except StartError as error:
+        raise ConfigError(str(error)) from None
+    return found
 
 
 def _again(options: UpOptions, loaded: LoadedConfig) -> Callable[[], LoadedConfig]:

@@ -8,18 +8,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from adapters.runners.accounts import running_account
+from adapters.runners.accounts import exchangeable_parent, running_account
 from adapters.runners.bubblewrap import find_bubblewrap
 from bot.check import Check, Status
 from bot.config import LoadedConfig
 from bot.config.elevation import senders_by_name
 from bot.config.quorums import people_doubts, quorum_doubts
 from bot.config.search_path import changeable_directories
+from bot.config.standing import exposed_on
+from bot.config.way import way_to
 from bot.doctor_channels import channels
 from bot.doctor_placement import sandbox_use
 from bot.doctor_sandbox import attempts, host_attempts
 from bot.doctor_sockets import agents, operators
-from bot.home import mend_of_open
+from bot.home import mend_of_exchangeable, mend_of_open
 from bot.mend import run_on
 from bot.site import plan_of_host, survey
 from bot.usable import shut_sockets
@@ -98,6 +100,9 @@ def _state_directory(home: Path) -> Check:
     if stat.S_IMODE(found.st_mode) & 0o077:
         detail = f"{home} is open to other users (mode {stat.S_IMODE(found.st_mode):04o})"
         return Check(name, Status.FAIL, detail, mend_of_open(home))
+    if above := exchangeable_parent(str(home.resolve())):
+        detail = f"{home}: other users can change {above} and so exchange it"
+        return Check(name, Status.FAIL, detail, mend_of_exchangeable(above))
     return Check(name, Status.OK, f"{home}, open to its owner alone")
 
 
@@ -105,14 +110,9 @@ def _configuration(loaded: LoadedConfig) -> Iterator[Check]:
     for path in map(Path, loaded.protected_paths):
         if not path.is_file():
             continue
-        found = path.stat()
-        mode = stat.S_IMODE(found.st_mode)
-        if found.st_uid not in (0, os.geteuid()):
-            detail = f"{path} belongs to uid {found.st_uid}, who can change the policy"
-            yield Check("configuration", Status.FAIL, detail, run_on(path, f"chown {os.geteuid()}"))
-        elif mode & 0o022:
-            detail = f"{path} can be changed by other users (mode {mode:04o})"
-            yield Check("configuration", Status.FAIL, detail, run_on(path, "chmod go-w"))
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if exposed := exposed_on(str(path), way_to(str(path))):
+            yield Check("configuration", Status.FAIL, exposed.what, exposed.mend)
         elif mode & 0o044:
             detail = f"{path} can be read by other users (mode {mode:04o})"
             yield Check(

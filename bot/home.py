@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from adapters.runners.accounts import exchangeable_parent, is_own
+from bot.config.way import Way, another_on, way_to
 from bot.mend import run_on
 from core.credentials import new_token
 from core.errors import StartError
@@ -30,10 +31,14 @@ class AnotherDaemon(StartError):  # noqa: N818 - reads as what it is
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """`$SAYSO_HOME` and what lies in it; `made` are directories that were not there before."""
+    """`$SAYSO_HOME` and what lies in it; `made` are directories that were not there before.
+
+    `way` is what was met on the way to it when it was taken.
+    """
 
     path: Path
     made: tuple[Path, ...] = ()
+    way: Way = ()
 
     @property
     def database(self) -> Path:
@@ -71,11 +76,25 @@ def prepare(path: Path) -> Home:
         _look_at(path)
         made = _make(path)
         _look_at(path)
+        return Home(path, made, way_to(str(path.absolute())))
     except OSError as error:
         raise StartError(
             f"SAYSO_HOME {path} cannot be used: {error.strerror}; choose another directory"
         ) from None
-    return Home(path, made)
+
+
+def look_again(home: Home) -> None:
+    """Check that the state directory is the one that was taken; raises StartError where it is not."""
+    try:
+        _look_at(home.path)
+        another = another_on(home.way, way_to(str(home.path.absolute())))
+    except OSError as error:
+        raise StartError(f"SAYSO_HOME {home.path} cannot be looked at: {error.strerror}") from None
+    if another:
+        raise StartError(
+            f"SAYSO_HOME {home.path}: the directory {another} is another one than when Sayso started, so "
+            "that somebody may have exchanged it; if that was you, restart Sayso"
+        )
 
 
 def _look_at(path: Path) -> None:
@@ -91,11 +110,16 @@ def _look_at(path: Path) -> None:
         if stat.S_IMODE(found.st_mode) & 0o077:
             raise StartError(f"SAYSO_HOME {path} is open to other users; {mend_of_open(path)}")
     if changeable := exchangeable_parent(str(path.resolve())):
-        close = f"close it ({run_on(changeable, 'chmod go-w')}), or " if is_own(changeable) else ""
         raise StartError(
-            f"SAYSO_HOME {path}: other users can change {changeable} and so exchange it; {close}choose a "
-            "place on the way to which all belongs to you or root and nobody else can write"
+            f"SAYSO_HOME {path}: other users can change {changeable} and so exchange it; "
+            f"{mend_of_exchangeable(changeable)}"
         )
+
+
+def mend_of_exchangeable(above: str) -> str:
+    """Say what to do about a directory above the state directory that others can change."""
+    close = f"close it ({run_on(above, 'chmod go-w')}), or " if is_own(above) else ""
+    return f"{close}choose a place on the way to which all belongs to you or root and nobody else can write"
 
 
 def mend_of_open(path: Path) -> str:

@@ -12,7 +12,7 @@ def run_on(path: str | Path, *commands: str) -> str:
     """Write commands that change a path; as whom is said where that is another than who reads this."""
     quoted = shlex.quote(str(path))
     owner = 0 if any(command.startswith("chown") for command in commands) else _owner(Path(path))
-    account = f"as {_name(owner)}: " if owner != os.geteuid() else ""
+    account = f"as {account_name(owner)}: " if owner != os.geteuid() else ""
     return account + " && ".join(f"{command} {quoted}" for command in commands)
 
 
@@ -26,7 +26,8 @@ def _owner(path: Path) -> int:
     return 0
 
 
-def _name(uid: int) -> str:
+def account_name(uid: int) -> str:
+    """Name an account; one without a name by its number."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from bot.config import LoadedConfig
 from bot.config.marks import Mark
+from bot.config.standing import exchanged
 from core.config import Agents, Config
 from core.errors import ConfigError
 
@@ -78,7 +79,7 @@ def reload(
     """Read again and put in force what can be; a configuration that start would refuse changes nothing.
 
     Neither does one of which `doubts` says, by how its files stood when they were read, that it may not be
-    the operator's.
+    the operator's, nor one to whose files other directories lead by now.
 
     `put` gets the new configuration with the old values of what waits for a restart, so that no half of a
     change holds, and the next reload tells of it again. It raises ConfigError where it cannot be used, before
@@ -87,6 +88,7 @@ def reload(
     """
     try:
         found = read()
+        _raise_any(exchanged(in_force.ways, found.ways))
         told = differences(in_force, found)
         moved = found.protected_paths != in_force.protected_paths
         if told.at_once or told.at_restart or moved:

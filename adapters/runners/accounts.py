@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from adapters.runners.groups import members_of
 from core.errors import RunError
 
 _FIRST_PERSON = 1000
@@ -256,9 +257,23 @@ def exchangeable_parent(path: str) -> str | None:
         if not parent.exists():
             continue
         status = parent.lstat()
-        # Many systems give each person a group of their own and make what they create writable to it.
-        others = 0o002 if status.st_gid == os.getegid() else 0o022
-        open_to_others = status.st_mode & others and not status.st_mode & stat.S_ISVTX
+        open_to_others = others_may_write(status, parent) and not status.st_mode & stat.S_ISVTX
         if status.st_uid not in trusted or open_to_others:
             return str(parent)
     return None
+
+
+def others_may_write(status: os.stat_result, path: str | Path) -> bool:
+    """Tell whether others than root and this process' user may write what is at a path.
+
+    Many systems give each person a group of their own and make what they create writable to it.
+    """
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    return bool(status.st_mode & stat.S_IWGRP) and (has_list(str(path)) or not _is_own_group(status.st_gid))
+
+
+def _is_own_group(gid: int) -> bool:
+    """Tell whether nobody else is in a group; one without a name is known by this process being in it."""
+    members = members_of(gid)
+    return gid == os.getegid() if members is None else members <= {0, os.geteuid()}

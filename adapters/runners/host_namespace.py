@@ -8,7 +8,6 @@ put back: the namespace belongs to a user namespace in which the command has no 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -17,22 +16,17 @@ from posixpath import dirname
 from typing import Final
 
 from adapters.runners.accounts import Account
+from adapters.runners.further_mounts import DEVICES, further_mounts
 from adapters.runners.home import closed_top, home_layout, nearest
 from adapters.runners.mounts import Effect, Mount
-from adapters.runners.other_names import other_names
+from adapters.runners.other_names import mounts_now, other_names
 from core.model.plan import SandboxPlan
 from core.sandbox.protected import CROWDED, RUNTIME, RUNTIME_SHOWN, SPOOLS
 
-_MOUNTS: Final = Path("/proc/self/mountinfo")
-_MOUNT_POINT: Final = 4
+_CONTROL: Final = ("cgroup", "cgroup2")
 _CGROUPS: Final = "/sys/fs/cgroup"  # one mount on it keeps all below
 _BOUND: Final = Path("/proc/net/unix")
 _PATH_COLUMN: Final = 7
-# Beside what bwrap puts into a /dev of its own; no terminals, and nothing that types into them (uinput).
-_OCTAL: Final = re.compile(rb"\\([0-7]{3})")
-_DEVICES: Final = re.compile(
-    r"accel|disk|dri|fuse|hwrng|kfd|kvm|loop\d+|mapper|net|nvidia[\w-]*|rtc\d*|snd|vhost-[\w-]+|video\d+|vsock"
-)
 
 
 def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: str) -> tuple[Mount, ...]:
@@ -49,6 +43,7 @@ def host_mounts(plan: SandboxPlan, account: Account, *, by_person: bool, cwd: st
     for mount in (
         *hidden,
         *_shut(account),
+        *_further(account, by_person=by_person),
         *(_sockets(account) if sockets else ()),  # the filter leaves others none to reach
         *_unwritable(kept),
     ):
@@ -121,6 +116,13 @@ def _shut(account: Account) -> Iterator[Mount]:
             yield Mount(Effect.OPEN, os.path.realpath(place))
 
 
+def _further(account: Account, *, by_person: bool) -> Iterator[Mount]:
+    """Hide what is mounted once more of that which a run has anew, or not at all."""
+    for place in further_mounts(processes=not by_person):
+        if account.barrier(place) is None:
+            yield _hiding(place)
+
+
 def _sockets(account: Account) -> Iterator[Mount]:
     """Hide the sockets that the account could connect to."""
     reachable = (path for path in _bound_sockets() if account.barrier(path) is None)
@@ -167,22 +169,9 @@ def _unwritable(paths: Iterable[str]) -> Iterator[Mount]:
 
 def _cgroups(account: Account) -> Iterator[str]:
     """Find where control groups can be changed, by which all processes in one are frozen or killed."""
-    found = dict.fromkeys(
-        _CGROUPS if place.startswith(f"{_CGROUPS}/") else place for place in _mounted("cgroup", "cgroup2")
-    )
+    mounted = (mount.place for mount in mounts_now() if mount.kind in _CONTROL)
+    found = dict.fromkeys(_CGROUPS if place.startswith(f"{_CGROUPS}/") else place for place in mounted)
     yield from (place for place in found if os.path.isdir(place) and account.barrier(place) is None)  # noqa: PTH112 - for every run
-
-
-def _mounted(*kinds: str) -> Iterator[str]:
-    """Find where file systems of these kinds are mounted."""
-    for line in _MOUNTS.read_bytes().splitlines():
-        place, _, source = line.partition(b" - ")
-        if source.split(None, 1)[0].decode() in kinds:
-            yield os.fsdecode(_OCTAL.sub(_unescaped, place.split()[_MOUNT_POINT]))
-
-
-def _unescaped(found: re.Match[bytes]) -> bytes:
-    return bytes((int(found[1], 8),))
 
 
 def _where_not_kept(laid: Mapping[str, Effect], kept: Mapping[str, Effect]) -> dict[str, Effect]:
@@ -222,20 +211,15 @@ def _opened(sockets: Sequence[str]) -> Iterator[Mount]:
 
 def _ordered(wanted: dict[str, Effect]) -> list[Mount]:
     """Leave out what lies below something hidden and is hidden, kept or pinned there anyway."""
-    ordered: list[Mount] = []
-    hidden: list[str] = []
+    ordered: dict[str, Effect] = {}
     for path in sorted(wanted, key=lambda each: (each.count("/"), each)):
-        effect = wanted[path]
-        within = any(path.startswith(f"{directory}/") for directory in hidden)
-        if within and effect is not Effect.OPEN:
-            continue
-        ordered.append(Mount(effect, path))
-        if effect is Effect.HIDE_DIRECTORY:
-            hidden.append(path)
-    return ordered
+        within = nearest(ordered, dirname(path)) is Effect.HIDE_DIRECTORY
+        if wanted[path] is Effect.OPEN or not within:
+            ordered[path] = wanted[path]
+    return [Mount(effect, path) for path, effect in ordered.items()]
 
 
 def _is_kept(entry: os.DirEntry[str], account: Account) -> bool:
-    if _DEVICES.fullmatch(entry.name) is None or entry.is_symlink():
+    if DEVICES.fullmatch(entry.name) is None or entry.is_symlink():
         return False
     return account.may(entry.path, os.R_OK | (os.X_OK if entry.is_dir() else os.W_OK))

@@ -5,23 +5,20 @@ What comes through one undoes every mount: a descriptor of `/` from outside show
 
 from __future__ import annotations
 
-import grp
 import os
-import pwd
 import stat
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from adapters.runners.accounts import Account, has_list
+from adapters.runners.groups import is_alone_in
 from adapters.runners.process import Ending, Streams
 from adapters.runners.threaded import scopes_abstract_sockets
 from core.model.plan import SandboxPlan
 from core.sandbox.plan import visible
 
 _VENDORS: Final = ("/opt", "/usr/local")  # of the system's directories, where others than root put things
-_ACCOUNTS: Final = ("/etc/passwd", "/etc/group")
 _ABSTRACT: Final = "the host's network, where this kernel closes no abstract sockets (Linux 6.12 does)"
 
 
@@ -90,21 +87,4 @@ def _lets_others_in(directory: str, account: Account, *, seen: bool) -> bool:
         return True
     if found.st_uid not in {0, account.uid} or found.st_mode & stat.S_IXOTH or has_list(directory):
         return True
-    return bool(found.st_mode & stat.S_IXGRP) and not _is_alone_in(found.st_gid, account.uid)
-
-
-def _is_alone_in(gid: int, uid: int) -> bool:
-    changed = tuple(os.stat(path).st_mtime_ns for path in _ACCOUNTS)  # noqa: PTH116 - as above
-    members = _members(gid, changed)
-    return members is not None and members <= {uid, 0}
-
-
-@lru_cache(maxsize=64)
-def _members(gid: int, _changed: tuple[int, ...]) -> frozenset[int] | None:
-    """List who is in a group, as far as this machine lists its accounts; None for a group without a name."""
-    try:
-        named = grp.getgrgid(gid).gr_mem
-    except KeyError:
-        return None
-    entries = pwd.getpwall()
-    return frozenset(entry.pw_uid for entry in entries if entry.pw_gid == gid or entry.pw_name in named)
+    return bool(found.st_mode & stat.S_IXGRP) and not is_alone_in(found.st_gid, account.uid)

@@ -16,11 +16,17 @@ _ESCAPED: Final = re.compile(rb"\\([0-7]{3})")
 
 
 class MountedAt(Struct, frozen=True):
-    """One mount: which file system, what of it, and where."""
+    """One mount: which file system, what of it, where, and of what kind it is."""
 
     device: bytes
     root: str
     place: str
+    kind: str = ""
+
+
+def mounts_now() -> tuple[MountedAt, ...]:
+    """Give what is mounted by now, as far as this process can reach it."""
+    return parse_mounts(_TABLE.read_bytes())
 
 
 def other_names(path: str) -> tuple[str, ...]:
@@ -33,15 +39,20 @@ def parts_elsewhere(path: str) -> tuple[tuple[str, str], ...]:
 
     Another mount may cover what a table of mounts promises: where something else is by now, there is no name.
     """
-    mounts = parse_mounts(_TABLE.read_bytes())
-    return tuple(found for found in dict.fromkeys(names_in(path, mounts)) if _is_same(path, found[0]))
+    mounts = mounts_now()
+    return tuple(found for found in dict.fromkeys(names_in(path, mounts)) if is_same(path, found[0]))
 
 
 @lru_cache(maxsize=2)
 def parse_mounts(table: bytes) -> tuple[MountedAt, ...]:
     """Read a table in the form of /proc/self/mountinfo."""
-    rows = (line.split(b" ", 5) for line in table.splitlines())
-    return tuple(MountedAt(row[2], _plain(row[3]), _plain(row[4])) for row in rows)
+    return tuple(map(_mounted_at, table.splitlines()))
+
+
+def _mounted_at(line: bytes) -> MountedAt:
+    place, _, source = line.partition(b" - ")
+    _, _, device, root, point, *_ = place.split(b" ")
+    return MountedAt(device, _plain(root), _plain(point), source.split(b" ", 1)[0].decode())
 
 
 def names_in(path: str, mounts: tuple[MountedAt, ...]) -> Iterator[tuple[str, str]]:
@@ -60,7 +71,8 @@ def names_in(path: str, mounts: tuple[MountedAt, ...]) -> Iterator[tuple[str, st
             yield name, (part or "") if rest is None else ""
 
 
-def _is_same(path: str, name: str) -> bool:
+def is_same(path: str, name: str) -> bool:
+    """Tell whether both lie in the same file system; where one cannot be looked at, whether there is one."""
     try:
         ours, theirs = os.stat(path), os.stat(name)  # noqa: PTH116 - looked at for every run on the host
     except OSError:

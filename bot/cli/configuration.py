@@ -13,6 +13,7 @@ from bot.cli.parser import Parser, verb
 from bot.cli.terminal import coloured, note, put_json, shown
 from bot.client import home
 from bot.config import LoadedConfig, Overrides, load
+from bot.config.standing import refuse_exposed
 from bot.config.tree import Parts, find, path_text
 from bot.site import survey
 from bot.usable import refuse_bad_socket, warnings_of_machine
@@ -60,6 +61,7 @@ def config_command(arguments: list[str]) -> int:
 def _refuse_unusable(found: LoadedConfig) -> None:
     """Refuse what starting would refuse of the places on this machine."""
     try:
+        refuse_exposed(found)
         survey(found.config, Path(home()), found.protected_paths)
         refuse_bad_socket(found, Path(home()))
     except (ConfigError, StartError) as error:

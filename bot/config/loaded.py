@@ -13,13 +13,14 @@ from typing import Any
 from pydantic import BaseModel, SecretStr
 
 from bot.config.enforcement import warnings_of
-from bot.config.marks import Mark
+from bot.config.marks import Mark, Source
 from bot.config.overrides import Overrides, apply_overrides
 from bot.config.schema import canonical
 from bot.config.substitution import Substitution
 from bot.config.synonyms import fold
 from bot.config.tree import Node, Origin, Problems, from_python, leaves, locate, overlay
 from bot.config.validation import report_hopeless_lists, validate
+from bot.config.way import Way, way_to
 from bot.config.yaml_file import read_file
 from core.config import Agents, Config
 from core.errors import ConfigError
@@ -38,7 +39,7 @@ class LoadedConfig:
     `protected_paths` are absolute paths that no agent may touch: configuration files and secret files.
     `files` are the former alone, in the order in which they were read; `piped` names, as they were given,
     what came by a pipe or has no name any more, so that it cannot be read again.
-    `marks` tells how those stood that this was read from.
+    `marks` tells how those stood that this was read from, `ways` what was met on the way to each.
     """
 
     config: Config
@@ -48,6 +49,7 @@ class LoadedConfig:
     files: tuple[str, ...] = ()
     piped: tuple[str, ...] = ()
     marks: Mapping[str, Mark] = field(default_factory=dict, repr=False)
+    ways: Mapping[str, Way] = field(default_factory=dict, repr=False)
     _merges: OrderedDict[str, LoadedConfig] = field(default_factory=OrderedDict, repr=False, compare=False)
 
     def where(self, path: str, *, exact: bool = False) -> str | None:
@@ -106,7 +108,7 @@ def load(
     """
     problems = Problems([str(path) for path in paths])
     tree = Node({}, _DEFAULTS)
-    files: dict[Path, Mark] = {}
+    files: dict[Path, Source] = {}
     for root in _readable(paths, files, pipes=pipes):
         tree = replace(overlay(tree, _checked(root, problems)), origin=_DEFAULTS)
     substitution = Substitution(env, problems, files)
@@ -116,11 +118,13 @@ def load(
         report_hopeless_lists(tree, config, problems)
     problems.raise_if_any()
     present = _present(config)
-    marks = {kept: mark for path, mark in files.items() if (kept := _kept(path)) is not None}
+    sources = {kept: source for path, source in files.items() if (kept := _kept(path)) is not None}
+    marks = {path: source.mark for path, source in sources.items()}
+    ways = {path: source.way or _way_again(path) for path, source in sources.items()}
     named = [(str(path), _kept(path)) for path in paths]
     read = tuple(kept for _, kept in named if kept is not None and Path(kept).is_file())
     piped = tuple(given for given, kept in named if kept not in read)
-    return LoadedConfig(present, warnings_of(present), tuple(marks), tree, read, piped, marks)
+    return LoadedConfig(present, warnings_of(present), tuple(marks), tree, read, piped, marks, ways)
 
 
 def merge(loaded: LoadedConfig, extra: Mapping[str, Any]) -> LoadedConfig:
@@ -136,7 +140,15 @@ def _kept(path: Path) -> str | None:
     return str(real) if real.is_file() else None
 
 
-def _readable(paths: Sequence[Path], files: dict[Path, Mark], *, pipes: bool) -> list[Node]:
+def _way_again(path: str) -> Way:
+    """Look at the way by which a file will be read again that came as a descriptor."""
+    try:
+        return way_to(path)
+    except OSError:
+        return ()
+
+
+def _readable(paths: Sequence[Path], files: dict[Path, Source], *, pipes: bool) -> list[Node]:
     roots, refused = [], []
     for path in paths:
         try:

@@ -5,9 +5,22 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from bot.config.way import Way, followed
+
 Mark = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How a file stood that was read, and by which way; none where it came as a descriptor."""
+
+    mark: Mark
+    way: Way
 
 
 def mark_of(path: str) -> Mark | None:
@@ -18,17 +31,33 @@ def mark_of(path: str) -> Mark | None:
         return None
 
 
-def read_marked(path: Path, *, pipes: bool = False) -> tuple[bytes, Mark]:
+def is_handed_over(path: Path) -> bool:
+    """Tell whether a path names what the process was started with, as `/dev/stdin`."""
+    return path.is_relative_to("/dev") or path.is_relative_to("/proc")
+
+
+def read_marked(path: Path, *, pipes: bool = False) -> tuple[bytes, Source]:
     """Read a file, and tell how the very file stood that was read; raises OSError.
 
     It waits for nobody, but where it may be a pipe for whoever writes that.
     """
     opener = None if pipes else _at_once
-    with open(path, "rb", opener=opener) as file:
+    with _reached(path) as (name, way), open(name, "rb", opener=opener) as file:
         if not pipes and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no regular file")
         content = file.read()
-        return content, _mark(os.fstat(file.fileno()))  # afterwards, so that nothing is written in between
+        # Afterwards, so that nothing is written in between.
+        return content, Source(_mark(os.fstat(file.fileno())), way)
+
+
+@contextmanager
+def _reached(path: Path) -> Iterator[tuple[str, Way]]:
+    """Give a name of the very file that the way leads to."""
+    if is_handed_over(path):
+        yield str(path), ()
+        return
+    with followed(str(path.absolute())) as (descriptor, way):
+        yield f"/proc/self/fd/{descriptor}", way
 
 
 def _at_once(path: str, flags: int) -> int:

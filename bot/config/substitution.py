@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.config.marks import Mark, read_marked
+from bot.config.marks import Source, read_marked
 from bot.config.schema import shape_of, value_types
 from bot.config.tree import Node, Parts, Problems, path_text
 from bot.mend import run_on
@@ -26,7 +26,7 @@ class Substitution:
 
     env: Mapping[str, str] = field(repr=False)
     problems: Problems
-    files: dict[Path, Mark] = field(default_factory=dict)
+    files: dict[Path, Source] = field(default_factory=dict)
 
     def apply(self, node: Node, annotation: Any = Config, path: Parts = ()) -> Node:  # noqa: ANN401 - a type expression
         """Return the tree with everything put in."""

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from bot.config.marks import Mark, read_marked
+from bot.config.marks import Source, read_marked
 from bot.config.tree import Node, Origin, Problems, Scalar, path_text
 from bot.config.yaml_faults import words_of
 from core.errors import ConfigError
@@ -43,21 +43,21 @@ _Loader.add_implicit_resolver(
 _Loader.add_implicit_resolver("tag:yaml.org,2002:merge", re.compile(r"<<\Z"), ["<"])
 
 
-def read_file(path: Path, files: dict[Path, Mark] | None = None, *, pipes: bool = True) -> Node:
+def read_file(path: Path, files: dict[Path, Source] | None = None, *, pipes: bool = True) -> Node:
     """Read one file; raises ConfigError that names the file, and the line where there is one.
 
-    `files` is told how the file stood that was read.
+    `files` is told how the file stood that was read, and by which way.
     """
-    text, mark = _text_of(path, pipes=pipes)
+    text, source = _text_of(path, pipes=pipes)
     if files is not None:
-        files[path] = mark
+        files[path] = source
     return parse(text, str(path))
 
 
-def _text_of(path: Path, *, pipes: bool) -> tuple[str, Mark]:
+def _text_of(path: Path, *, pipes: bool) -> tuple[str, Source]:
     try:
-        content, mark = read_marked(path, pipes=pipes)
-        return content.decode("utf-8-sig"), mark
+        content, source = read_marked(path, pipes=pipes)
+        return content.decode("utf-8-sig"), source
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a directory; name the YAML file in it") from None
     except FileNotFoundError:

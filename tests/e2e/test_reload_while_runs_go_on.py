@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import wait_for
+from tests.e2e.daemon_of_user import DaemonOfUser, nobody
 from tests.users import needs_users
 
 pytestmark = [pytest.mark.daemon, needs_users]
@@ -20,7 +21,7 @@ WRITES = "until grep -qs theirs {file}; do sleep 0.05; done; echo '{words}' >{fi
 
 
 class Desk:
-    """A daemon of root, a configuration in a directory of root's, and runs of `nobody` on the host."""
+    """A daemon, a configuration in a directory of root's, and runs of `nobody` on the host."""
 
     def __init__(self, daemon, *, owner: str) -> None:
         self.daemon = daemon
@@ -70,8 +71,11 @@ class Desk:
 
 
 @pytest.fixture
-def open_desk(make_daemon):
-    return Desk(make_daemon(), owner="nobody")
+def open_desk(reachable_tmp):
+    """A daemon of `nobody`, whose own the file is; root's would not take one."""
+    daemon = DaemonOfUser(reachable_tmp, nobody())
+    yield Desk(daemon, owner="nobody")
+    daemon.end()
 
 
 @pytest.fixture

@@ -78,6 +78,20 @@ async def test_an_open_state_directory_and_configuration_are_failures(place: Pla
     assert named(checks, "configuration").status is Status.FAIL
 
 
+async def test_a_directory_above_the_state_and_the_configuration_that_is_open_is_a_failure(
+    place: Place, home: Path
+) -> None:
+    config = home / "config.yaml"
+    config.write_text("")
+    home.parent.chmod(0o777)
+    checks = await examine(replace(loaded(place), protected_paths=(str(config),)), home)
+    for name in ("state directory", "configuration"):
+        found = named(checks, name)
+        assert found.status is Status.FAIL
+        assert f"other users can change {home.parent}" in found.detail
+        assert found.mend
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has another account to become")
 @pytest.mark.parametrize("user", ["root", "no-such-account"])
 async def test_an_account_that_cannot_be_used_is_a_failure_and_nothing_runs(
