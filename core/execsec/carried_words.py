@@ -14,10 +14,9 @@ from core.model.command import Segment
 from core.shell.builtins import CARRYING, HARMLESS
 from core.shell.carried import RUN_WORDS
 from core.shell.carrying import carrying_option
-from core.shell.names import names, plain_names
-from core.shell.programs import CARRIERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING, SHELLS
+from core.shell.names import loads_nothing, names, plain_names
+from core.shell.programs import SHELLS
 
-_MAY_CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING
 _RUNS_TEXT: Final = RUN_WORDS | SHELLS
 _CACHE: Final = 1024
 _NEXT, _ALSO = "\0", "\1"  # before the next word; behind each further name of a word
@@ -28,11 +27,13 @@ _GLOBS: Final = re.compile(r"[*?\[{]")
 
 
 def carries(segment: Segment) -> bool:
-    """Tell whether its words may be what runs; what a harmless builtin says may only where it goes on."""
+    """Tell whether its words may be what runs: those of all but programs that surely run nothing else.
+
+    What a harmless builtin says may only where it goes on.
+    """
     if segment.builtin:
         return segment.words[0].value not in HARMLESS or segment.operator == "|"
-    found = names(segment)
-    return bool(found & _MAY_CARRY) or carrying_option(segment, found) is not None
+    return not loads_nothing(segment) or carrying_option(segment, names(segment)) is not None
 
 
 def carried_programs(segment: Segment) -> Iterator[str]:

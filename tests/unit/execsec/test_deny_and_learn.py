@@ -140,6 +140,7 @@ CARRYING_RM = [
     "rg --pre /bin/rm x",
     "sort --compress-program=/bin/rm x",
     "git -c alias.x=!/bin/rm x",
+    "some-new-carrier /bin/rm d",
     "python3 run.py /bin/rm d",
     "echo /bin/rm d | sh",
     "setsid ls /bin/rm",  # an argument, but who knows what `ls` does with it
