@@ -67,7 +67,7 @@ class WebFetchRules(Section):
 
 
 class FsSettings(Section):
-    """`tools.fs`: its presence adds read, write and edit to the profile."""
+    """`tools.fs`: what restricts file tools; it brings none in."""
 
     workspace_only: bool = False
 
