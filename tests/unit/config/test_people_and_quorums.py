@@ -32,7 +32,7 @@ def test_people_may_be_in_every_channel_that_senders_know():
 
 
 def test_each_person_has_ids_on_all_channels(read):
-    config = read(people={"Ann": ["telegram:id:111", "web:operator"], "Bea": ["cli:user:0"]}).config
+    config = read(people={"Ann": ["telegram:ID:111", "web:operator"], "Bea": ["cli:user:0"]}).config
     people = rules_of(config).people
     assert people.by_id == {("telegram", "111"): "Ann", ("web", "operator"): "Ann", ("cli", "0"): "Bea"}
 
