@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 
+from adapters.channels.telegram.identity import owner_of as telegram_owner
 from adapters.channels.telegram.identity import place_of as telegram_place
 from adapters.channels.terminal.adapter import TerminalChannel
 from adapters.channels.terminal.identity import local_reviewer
 from adapters.channels.web.adapter import WebChannel
 from adapters.neighbours import Neighbours
+from core.approvals.quorum import PAGE_LOGIN
 from core.config import Config
 from core.desks import PermissionDesk
 from core.errors import ConfigError
@@ -66,6 +68,17 @@ PLACES: Mapping[str, Callable[[str], str]] = {
 def place(channel: str, target: str) -> str:
     """Give the place within a channel that a target of the configuration names; ValueError where none."""
     return PLACES[channel](target) if channel in PLACES else target
+
+
+WHOSE_CHAT: Mapping[str, Callable[[str], str | None]] = {
+    "telegram": telegram_owner,
+    "web": lambda _peer: PAGE_LOGIN,
+}
+
+
+def whose_chat(channel: str, peer: str) -> str | None:
+    """Give the id of the only person who speaks in a chat; None where that cannot be told."""
+    return WHOSE_CHAT[channel](peer) if channel in WHOSE_CHAT else None
 
 
 def check_targets(config: Config) -> None:

@@ -203,7 +203,7 @@ async def _people(
     await pairing.load()
     stack.push_async_callback(pairing.close)
     routing = Routing(live.config, opened, lambda: pairing.paired)
-    rules = Rulebook(live.config).rules
+    rules = Rulebook(live.config, registry.whose_chat).rules
     flood = FloodControl(clock, lambda: live.config().approvals.exec)
     approvals = Approvals(ledger, store, clock, routing.routes, secrets, rules, flood)
     stack.push_async_callback(approvals.close)

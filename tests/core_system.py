@@ -13,6 +13,7 @@ import pytest
 from adapters.resolvers.filesystem import FilesystemResolver
 from adapters.resolvers.names import SystemNameResolver
 from adapters.stores.sqlite import open_store
+from bot import registry
 from core.approvals.binding import reverify
 from core.approvals.flood import FloodControl
 from core.approvals.ledger import Ledger
@@ -87,7 +88,7 @@ class System:
         flood = FloodControl(clock, lambda: self.judge.config.approvals.exec)
         self.rules = None
         self.required = lambda _request: 1
-        book = Rulebook(lambda: self.judge.config)
+        book = Rulebook(lambda: self.judge.config, registry.whose_chat)
         rules = lambda: self.rules or book.rules()  # noqa: E731 - tests replace them
         self.approvals = Approvals(self.ledger, store, clock, self._routes, rules=rules, flood=flood)
         self.runs = Runs(self.ledger, clock)

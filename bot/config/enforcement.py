@@ -16,7 +16,7 @@ from core.arguments import path_globs
 from core.config import Agents, Config, ToolSettings, UnconfinedHost
 from core.elevated import senders
 from core.execsec.skills import can_run_anything
-from core.policy.checks import never_counting, unknown_channels, without_built_ins
+from core.policy.checks import never_counting, sections_without_tools, unknown_channels, without_built_ins
 
 # Path ▶ what does not happen yet. `*` stands for any id; a value that equals the default is not mentioned.
 NOT_ENFORCED_YET = MappingProxyType(
@@ -40,6 +40,7 @@ def warnings_of(config: Config) -> tuple[str, ...]:
         for path in _set_paths(config, pattern.split("."), "")
     ]
     policy = (*never_counting(config), *without_built_ins(config), *unknown_channels(config))
+    policy = (*policy, *sections_without_tools(config))
     about_people = (*_faulty_senders(config), *people_doubts(config), *quorum_doubts(config))
     people = (*about_people, *elevation_doubts(config))
     listed = (*_idle_skill_bins(config), *search_path_doubts(config), *_faulty_globs(config))

@@ -14,6 +14,7 @@ def people_doubts(config: Config) -> Iterator[str]:
     """Yield a sentence for each id under `people` that does not tell who answers, with its path first."""
     yield from _ids_of_nobody(config)
     yield from _shared_operator(config)
+    yield from _page_of_nobody(config)
 
 
 def quorum_doubts(config: Config) -> Iterator[str]:
@@ -78,6 +79,16 @@ def _ids_of_nobody(config: Config) -> Iterator[str]:
             channel, identifier = identity(text) or ("", "")
             if channel == WEB and identifier != PAGE_LOGIN:
                 yield f"people.{person}[{index}]: {text!r} names nobody: the page is web:{PAGE_LOGIN}"
+
+
+def _page_of_nobody(config: Config) -> Iterator[str]:
+    """Warn that the page cannot allow what chats ask, since its operator may be who speaks there."""
+    known = People.named(config.people).person(WEB, PAGE_LOGIN)
+    if config.approvals.exec.separation_of_duties and config.channels.web.enabled and known is None:
+        yield (
+            f"approvals.exec.separationOfDuties: web:{PAGE_LOGIN} is nobody's under people, so the page may "
+            "be that of whoever asks, and cannot allow what chats ask; write whose it is"
+        )
 
 
 def _shared_operator(config: Config) -> Iterator[str]:

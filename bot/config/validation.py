@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.config.tree import Node, Parts, Problems, find, nearest, path_text, to_python
-from core.config import Config, ExecSettings
+from core.config import Config
 from core.policy.checks import faults, hopeless_allow_lists
 
 _TYPES = {
@@ -53,7 +53,7 @@ def validate(root: Node, problems: Problems) -> Config | None:
         return None
     for fault in faults(config):
         problems.add(nearest(root, fault.path).origin, path_text(fault.path), fault.text)
-    return _without_implied_exec(root, config)
+    return config
 
 
 def report_hopeless_lists(root: Node, config: Config, problems: Problems) -> None:
@@ -115,16 +115,3 @@ def _choice(expected: str, node: Node | None) -> str:
     near = difflib.get_close_matches(str(node.value), known, n=1) if node and not node.secret else []
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"must be one of {', '.join(known)}{hint}"
-
-
-def _without_implied_exec(root: Node, config: Config) -> Config:
-    """Hide from the tool policy an exec section that only a flag or variable made.
-
-    A section that an operator wrote adds exec to the profile; an override must not.
-    """
-    section = find(root, ("tools", "exec"))
-    if section is None or not section.origin.start or config.tools.exec is None:
-        return config
-    settings = dict(config.tools.exec)
-    unmarked = ExecSettings.model_construct(_fields_set=set(), **settings)
-    return config.model_copy(update={"tools": config.tools.model_copy(update={"exec": unmarked})})

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from core.approvals import lifecycle
 from core.approvals.elevation import as_sender, elevates
-from core.approvals.quorum import agreeing, may_still_decide, narrowest_scope
+from core.approvals.quorum import People, agreeing, may_still_decide, narrowest_scope
 from core.approvals.routes import Route
 from core.approvals.rules import Rules
 from core.model.decision import Decision, Effect, Layer
 from core.model.request import Change, GivenReview, Request, Review
+from core.model.session import SessionKey
 
 NO_ROUTE = Decision(
     Layer.APPROVALS,
@@ -58,10 +59,23 @@ def _agreeing(
         given
         for given in reviews
         if may_still_decide(given, routes)
-        and not (rules.separate and rules.people.owns(given.reviewer, session))
+        and not (rules.separate and rules.people.may_own(given.reviewer, session))
         and not (elevates(request) and not who.admits(given.sender or as_sender(given.reviewer)))
     )
     return agreeing(standing, rules.people)
+
+
+def nobody_is_another(session: SessionKey, people: People) -> Decision | None:
+    """Deny what nobody may allow while duties are separated: whose chat it is asked from cannot be told."""
+    if session.channel is None or people.owner(session) is not None:
+        return None
+    chat = f"{session.channel}:{session.peer}"
+    reason = (
+        f"whose chat {chat} is cannot be told, so it may be that of whoever allows this; ask from a direct "
+        f"chat, write {chat} under people with the person who speaks there, or turn off "
+        "approvals.exec.separationOfDuties"
+    )
+    return Decision(Layer.APPROVALS, Effect.DENY, reason, NO_ROUTE.rule, "approvals.exec.separationOfDuties")
 
 
 def too_few(required: int, people: Iterable[str]) -> Decision:

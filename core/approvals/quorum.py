@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from core.approvals.routes import LOCAL_CHANNELS, WEB, Route
@@ -17,17 +17,28 @@ PAGE_LOGIN = "operator"
 Identity = tuple[str, str]
 
 
+WhoseChat = Callable[[str, str], str | None]
+
+
+def nobody_known(_channel: str, _peer: str) -> None:
+    """Tell of no chat whose it is."""
+
+
 @dataclass(frozen=True, slots=True)
 class People:
-    """Whom each id belongs to, as (channel, id)."""
+    """Whom each id belongs to, as (channel, id).
+
+    `whose_chat` gives the id of the only person who speaks in a chat, None where that cannot be told.
+    """
 
     by_id: Mapping[Identity, str] = field(default_factory=dict)
+    whose_chat: WhoseChat = nobody_known
 
     @classmethod
-    def named(cls, people: Mapping[str, Sequence[str]]) -> People:
+    def named(cls, people: Mapping[str, Sequence[str]], whose_chat: WhoseChat = nobody_known) -> People:
         """Read `people` of the configuration; what pins no id in one channel names nobody."""
         found = ((identity(text), person) for person, texts in people.items() for text in texts)
-        return cls({at: person for at, person in found if at is not None})
+        return cls({at: person for at, person in found if at is not None}, whose_chat)
 
     def person(self, channel: str | None, identifier: str | None) -> str | None:
         """Return whose id this is."""
@@ -37,14 +48,34 @@ class People:
         """Name the person behind an id, whatever the reviewer was called before."""
         return replace(reviewer, person=self.person(reviewer.channel, reviewer.id))
 
-    def owns(self, reviewer: Reviewer, session: SessionKey) -> bool:
-        """Tell whether the session's chat is the reviewer's own, by this id or by another of the person's."""
+    def owner(self, session: SessionKey) -> Identity | None:
+        """Return whose chat a session is; None where it is nobody's, or where that cannot be told."""
+        if session.channel is None or session.peer is None:
+            return None
+        if (session.channel, session.peer) in self.by_id:
+            return session.channel, session.peer
+        identifier = self.whose_chat(session.channel, session.peer)
+        return None if identifier is None else (session.channel, identifier)
+
+    def may_own(self, reviewer: Reviewer, session: SessionKey) -> bool:
+        """Tell whether the session's chat is the reviewer's own, or may be.
+
+        Others are whoever has another id in the same channel, and who is known to be another person.
+        """
         if session.channel is None:
             return False
-        if (reviewer.channel, reviewer.id) == (session.channel, session.peer):
+        at, owner = (reviewer.channel, reviewer.id), self.owner(session)
+        if owner is None or at == owner:
             return True
-        owner = self.person(session.channel, session.peer)
-        return owner is not None and owner == self.person(reviewer.channel, reviewer.id)
+        person, owning = self.person(*at), self.person(*owner)
+        if person is None or owning is None:
+            return at[0] != owner[0]
+        return person == owning
+
+    def surely_owns(self, reviewer: Reviewer, session: SessionKey) -> bool:
+        """Tell whether the session's chat is known to be the reviewer's own, by whichever of their ids."""
+        at, owner = (reviewer.channel, reviewer.id), self.owner(session)
+        return owner is not None and (at == owner or self.person(*owner) in {self.person(*at)} - {None})
 
 
 NOBODY = People()
@@ -113,7 +144,7 @@ def reachable(people: People, routes: Sequence[Route], session: SessionKey, *, s
         person
         for (channel, identifier), person in people.by_id.items()
         if _can_answer(channel, identifier, routes)
-        and not (separate and people.owns(Reviewer(channel, identifier, person), session))
+        and not (separate and people.may_own(Reviewer(channel, identifier, person), session))
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from core.approvals.commands import duration_ms
-from core.approvals.quorum import NOBODY, People
+from core.approvals.quorum import NOBODY, People, WhoseChat, nobody_known
 from core.approvals.routes import general_terms
 from core.approvals.terms import ANYTHING, Terms
 from core.config import Config
@@ -47,11 +47,11 @@ class Rules:
 PLAIN = Rules()
 
 
-def rules_of(config: Config) -> Rules:
+def rules_of(config: Config, whose_chat: WhoseChat = nobody_known) -> Rules:
     """Read the rules from a configuration."""
     settings = config.approvals.exec
     return Rules(
-        People.named(config.people),
+        People.named(config.people, whose_chat),
         settings.required,
         settings.separation_of_duties,
         general_terms(settings),
@@ -67,13 +67,13 @@ def _remind_ms(reminder: str) -> int | None:
 class Rulebook:
     """Gives the rules of the configuration in force, read once for each."""
 
-    def __init__(self, config: Callable[[], Config]) -> None:
-        self._config = config
+    def __init__(self, config: Callable[[], Config], whose_chat: WhoseChat) -> None:
+        self._config, self._whose_chat = config, whose_chat
         self._read: tuple[Config, Rules] | None = None
 
     def rules(self) -> Rules:
         """Return what holds now."""
         config = self._config()
         if self._read is None or self._read[0] is not config:
-            self._read = (config, rules_of(config))
+            self._read = (config, rules_of(config, self._whose_chat))
         return self._read[1]

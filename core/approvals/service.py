@@ -13,7 +13,7 @@ from typing import Protocol
 
 from core.acts import Acts
 from core.approvals import lifecycle
-from core.approvals.agreement import NO_ROUTE, not_any_more, repeats, step, too_few
+from core.approvals.agreement import NO_ROUTE, nobody_is_another, not_any_more, repeats, step, too_few
 from core.approvals.card import card_of, progress_line, settled_line
 from core.approvals.deadlines import Deadlines
 from core.approvals.elevation import (
@@ -52,6 +52,11 @@ log = logging.getLogger(__name__)
 OWN_CHAT = (
     "This is asked from your own chat, so your yes does not count (approvals.exec.separationOfDuties). "
     "You may deny it."
+)
+PERHAPS_OWN_CHAT = (
+    "Whether this is asked from your own chat cannot be told, so your yes does not count "
+    "(approvals.exec.separationOfDuties): write this account, and whoever's chat it is, under people in the "
+    "configuration. You may deny it."
 )
 NOBODY_KNOWN = (
     "Several people must say yes, and this account is not under people in the configuration, so your yes "
@@ -138,10 +143,13 @@ class Approvals:
         nobody = nobody_may_elevate(request, routes, self._rules().authority(request.call.agent))
         if nobody is not None:
             return nobody
+        rules, session = self._rules(), request.call.session
+        unknown = nobody_is_another(session, rules.people) if rules.separate else None
+        if unknown is not None:
+            return unknown
         required = self._required(request, routes)
         if required == 1:
             return None
-        rules, session = self._rules(), request.call.session
         people = reachable(rules.people, routes, session, separate=rules.separate)
         return too_few(required, people) if len(people) < required else None
 
@@ -226,8 +234,9 @@ class Approvals:
         unauthorised = may_not_elevate(request, review, rules.authority(request.call.agent))
         if unauthorised is not None:
             return unauthorised
-        if rules.separate and rules.people.owns(review.reviewer, request.call.session):
-            return OWN_CHAT
+        session = request.call.session
+        if rules.separate and rules.people.may_own(review.reviewer, session):
+            return OWN_CHAT if rules.people.surely_owns(review.reviewer, session) else PERHAPS_OWN_CHAT
         if request.required > 1 and review.reviewer.person is None:
             return NOBODY_KNOWN
         if len(request.reviews) >= MOST_REVIEWS:

@@ -1,10 +1,10 @@
 """Path globs of `tools.read`, `tools.write` and `tools.ask.paths`.
 
-`*` and `?` stop at `/`, `**` crosses (`a/**/b` is also `a/b`), `dir/**` and `dir/` are the directory and all
-below it; everything else stands for itself, letters' case too. `~` is the home directory, `./x` lies in the
-workspace. Another relative pattern means the safe thing: `x` in a list that admits lies in the workspace, in
-one that denies or asks it lies anywhere, and there a pattern whose last part holds no wildcard covers what is
-below it too.
+`*` and `?` stop at `/`, `**` crosses (`a/**/b` is also `a/b`), `dir/**` is all below a directory, and the
+directory where it is one, `dir/` is whatever has its name too; everything else stands for itself, letters'
+case too. `~` is the home directory, `./x` lies in the workspace. Another relative pattern means the safe
+thing: `x` in a list that admits lies in the workspace, in one that denies or asks it lies anywhere, and
+there a pattern whose last part holds no wildcard covers what is below it too.
 """
 
 from __future__ import annotations
@@ -26,24 +26,33 @@ _BELOW = "/**"
 
 @dataclass(frozen=True, slots=True)
 class PathGlob:
-    """A pattern, absolute: the directory (or whole path) before its first wildcard, and the rest."""
+    """A pattern, absolute: the directory (or whole path) before its first wildcard, and the rest.
+
+    `itself` is whether one that means all below something means that as well, be it a directory or a file.
+    """
 
     prefix: str
     tail: str = ""
+    itself: bool = False
 
-    def matches(self, path: str) -> bool:
-        """Tell whether the whole path is meant, letter by letter."""
-        expression = _compiled(self.prefix, self.tail)
-        return expression is not None and expression.fullmatch(path) is not None
+    def matches(self, path: str, *, directory: bool = False) -> bool:
+        """Tell whether the whole path is meant, letter by letter: a directory also by all that lies in it."""
+        expression = _compiled(self.prefix, self.tail, itself=self.itself)
+        if expression is None:
+            return False
+        below = f"{path.rstrip('/')}/-" if directory and self.covers_below else path
+        return any(expression.fullmatch(each) is not None for each in (path, below))
 
-    def catches(self, path: str) -> bool:
+    def catches(self, path: str, *, directory: bool = False) -> bool:
         """Tell whether the path is meant under any way to write its accents, as lists that deny must.
 
         A pattern too large to be compiled means every path.
         """
-        if _compiled(self.prefix, self.tail) is None or self.matches(path):
+        too_large = _compiled(self.prefix, self.tail, itself=self.itself) is None
+        if too_large or self.matches(path, directory=directory):
             return True
-        return not path.isascii() and _composed(self).matches(unicodedata.normalize("NFC", path))
+        composed = unicodedata.normalize("NFC", path)
+        return not path.isascii() and _composed(self).matches(composed, directory=directory)
 
     @property
     def covers_below(self) -> bool:
@@ -73,7 +82,7 @@ def catching(text: str, *, home: str, workspace: str) -> PathGlob | None:
     if glob is None or glob.covers_below:
         return glob
     last = glob.tail.rpartition("/")[2]
-    return glob if _WILD & set(last) else replace(glob, tail=glob.tail + _BELOW)
+    return glob if _WILD & set(last) else replace(glob, tail=glob.tail + _BELOW, itself=True)
 
 
 def is_below(path: str, directory: str) -> bool:
@@ -100,7 +109,7 @@ def _read(text: str, home: str, workspace: str, base: str) -> PathGlob | None:
     parts = [part for part in whole.split("/") if part not in {"", "."}]
     parts += ["**"] if text.endswith("/") else []
     wild = next((index for index, part in enumerate(parts) if _WILD & set(part)), len(parts))
-    return PathGlob(_joined(parts[:wild]), _joined(parts[wild:]))
+    return PathGlob(_joined(parts[:wild]), _joined(parts[wild:]), text.endswith("/"))
 
 
 def _anchored(text: str, home: str, workspace: str, base: str) -> str | None:
@@ -119,26 +128,29 @@ def _joined(parts: list[str]) -> str:
 
 @lru_cache(maxsize=_CACHE)
 def _composed(glob: PathGlob) -> PathGlob:
-    return PathGlob(*(unicodedata.normalize("NFC", text) for text in (glob.prefix, glob.tail)))
+    prefix, tail = (unicodedata.normalize("NFC", text) for text in (glob.prefix, glob.tail))
+    return PathGlob(prefix, tail, glob.itself)
 
 
 @lru_cache(maxsize=_CACHE)
-def _compiled(prefix: str, tail: str) -> Any:  # noqa: ANN401 - re2 is untyped
+def _compiled(prefix: str, tail: str, *, itself: bool) -> Any:  # noqa: ANN401 - re2 is untyped
     options = re2.Options()
     options.dot_nl, options.log_errors = True, False
     try:
-        return re2.compile(re2.escape(prefix) + "".join(_translated(tail)), options)
+        return re2.compile(re2.escape(prefix) + "".join(_translated(tail, itself=itself)), options)
     except re2.error:
         return None
 
 
-def _translated(tail: str) -> Iterator[str]:
+def _translated(tail: str, *, itself: bool) -> Iterator[str]:
     parts = tail.split("/")[1:]
     for index, part in enumerate(parts):
         if part != "**":
             yield "/" + "".join(_piece(part))
+        elif index < len(parts) - 1:
+            yield "(?:/[^/]+)*"
         else:
-            yield "(?:/.*)?" if index == len(parts) - 1 else "(?:/[^/]+)*"
+            yield "(?:/.*)?" if itself else "/.+"
 
 
 def _piece(part: str) -> Iterator[str]:

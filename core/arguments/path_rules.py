@@ -22,7 +22,7 @@ def admitting_rule(
     place: Place, rules: Sequence[WrittenRule], around: Surroundings, follow: Follow
 ) -> WrittenRule | None:
     """Return the first rule that means where the place really is."""
-    return next((rule for rule in rules if _admits(rule.text, place.real.path, around, follow)), None)
+    return next((rule for rule in rules if _admits(rule.text, place, around, follow)), None)
 
 
 def reaching_rule(
@@ -42,10 +42,11 @@ def covering_rule(
 
 def _catches(text: str, place: Place, around: Surroundings, follow: Follow) -> bool:
     glob = path_globs.catching(text, home=around.home, workspace=around.workspace)
-    if glob is None or any(glob.catches(name) for name in place.names):
+    directory = _is_directory(place)
+    if glob is None or any(glob.catches(name, directory=directory) for name in place.names):
         return True
     moved = _resolved_as_far(glob, follow)
-    return moved != glob and moved.catches(place.real.path)
+    return moved != glob and moved.catches(place.real.path, directory=directory)
 
 
 def _reaches(text: str, place: Place, around: Surroundings, follow: Follow) -> bool:
@@ -61,16 +62,21 @@ def _covers_below(text: str, around: Surroundings) -> bool:
     return glob is not None and glob.covers_below
 
 
-def _admits(text: str, real: str, around: Surroundings, follow: Follow) -> bool:
+def _admits(text: str, place: Place, around: Surroundings, follow: Follow) -> bool:
     glob = path_globs.admitting(text, home=around.home, workspace=around.workspace)
     if glob is None:
         return False
-    if glob.matches(real):
+    real, directory = place.real.path, _is_directory(place)
+    if glob.matches(real, directory=directory):
         return True
     moved = _resolved(glob, follow)
-    if moved is None or moved == glob or not moved.matches(real):
+    if moved is None or moved == glob or not moved.matches(real, directory=directory):
         return False
     return not _led_out_of_workspace(glob, moved, around, follow)
+
+
+def _is_directory(place: Place) -> bool:
+    return place.real.kind == "directory"
 
 
 def _resolved(glob: PathGlob, follow: Follow) -> PathGlob | None:

@@ -55,7 +55,7 @@ LongestTime = Annotated[int, BeforeValidator(_milliseconds), AfterValidator(_off
 
 CHANNELS_OF_PEOPLE = ("telegram", "discord", "slack", "web", "terminal", "cli")
 MOST_REQUIRED = 20
-_PINNED_ID = re.compile(rf"({'|'.join(CHANNELS_OF_PEOPLE)}):(?:(?:id|user):)?([!-9;-~]+)")
+_PINNED_ID = re.compile(rf"({'|'.join(CHANNELS_OF_PEOPLE)}):(?:(?i:id|user):)?([!-9;-~]+)")
 _LONGEST_NAME = 64
 
 

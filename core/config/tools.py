@@ -39,11 +39,24 @@ def _no_longer_than_paths(pattern: str) -> str:
 PathPattern = Annotated[NonEmpty, AfterValidator(_no_longer_than_paths)]
 
 
+def _without_brackets(pattern: str) -> str:
+    found = next((char for char in pattern if char in "[]{}"), None)
+    if found is not None:
+        raise ValueError(
+            f"{pattern!r} holds {found}, and only * and ? are wild here: write one pattern for each of "
+            "{a,b} or [ab], and ? for a bracket that is part of a name"
+        )
+    return pattern
+
+
+RestrictingPathPattern = Annotated[PathPattern, AfterValidator(_without_brackets)]
+
+
 class PathRules(Section):
     """`tools.read` and `tools.write`."""
 
     allow: tuple[PathPattern, ...] = ()
-    deny: tuple[PathPattern, ...] = ()
+    deny: tuple[RestrictingPathPattern, ...] = ()
     max_size_bytes: int = Field(default=10 * 1024 * 1024, ge=0)
 
 
@@ -67,7 +80,7 @@ class WebFetchRules(Section):
 
 
 class FsSettings(Section):
-    """`tools.fs`: its presence adds read, write and edit to the profile."""
+    """`tools.fs`: what restricts file tools; it brings none in."""
 
     workspace_only: bool = False
 
@@ -118,7 +131,7 @@ class AskRules(Section):
     """`tools.ask`: calls that are put to a person."""
 
     tools: tuple[ListEntry, ...] = ()
-    paths: tuple[PathPattern, ...] = ()
+    paths: tuple[RestrictingPathPattern, ...] = ()
     domains: tuple[Domain, ...] = ()
 
 

@@ -1,6 +1,7 @@
 """Sender patterns: whom `allowFrom` and `approvers` name (text 002 §14).
 
-A pattern is `<channel>:<id>`, `<form>:<value>` for any channel, or `<channel>:<form>:<value>`.
+A pattern is `<channel>:<id>`, `<form>:<value>` for any channel, or `<channel>:<form>:<value>`. The word of a
+form may be written in any case; names, usernames and tags are compared without it.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def parse(text: str) -> SenderPattern:
     head, colon, rest = text.partition(":")
     if not colon:
         raise ValueError(f"{text!r} does not say what it is; {_FORMS}")
-    if head in _PREFIXES:
+    if head.lower() in _PREFIXES:
         return _pattern(text, head, rest, None)
     if head not in KNOWN_CHANNELS:
         raise ValueError(
@@ -128,7 +129,7 @@ def _names(text: str, sender: Sender) -> bool:
 
 
 def _pattern(text: str, form: str, value: str, channel: str | None) -> SenderPattern:
-    field = _PREFIXES.get(form)
+    field = _PREFIXES.get(form.lower())
     if field is None:
         raise ValueError(f"{text!r}: {form!r} is no form of a sender; {_FORMS}")
     normal = _normalised(field, value)
@@ -157,18 +158,28 @@ def _id(text: str) -> str | None:
 
 
 def _name(text: str) -> str | None:
-    return unicodedata.normalize("NFC", text)
+    return _caseless(text)
+
+
+def _caseless(text: str) -> str:
+    """Leave out the case, but for letters that would become plain ones: the long s is no s."""
+    composed = unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFC", "".join(map(_folded, composed)))
+
+
+def _folded(char: str) -> str:
+    folded = char.casefold()
+    return char if not char.isascii() and any(map(str.isascii, folded)) else folded
 
 
 def _username(text: str) -> str | None:
-    # ASCII only: casefolding would make the long s an s and the Kelvin sign a k.
     bare = text.removeprefix("@")
     return bare.casefold() if _USERNAME.fullmatch(bare) else None
 
 
 def _tag(text: str) -> str | None:
     username, _, discriminator = text.rpartition("#")
-    return unicodedata.normalize("NFC", text) if username and discriminator else None
+    return _caseless(text) if username and discriminator else None
 
 
 def _address(text: str) -> str | None:

@@ -17,6 +17,7 @@ from core.execsec.hazards import (
     changeable_script,
     environment_hazards,
     hazards,
+    text_hazards,
     unheld,
 )
 from core.execsec.learn import offer
@@ -82,7 +83,7 @@ def decide(
         return ExecJudgement((final,), always=AlwaysOffer(why="it is denied"))
     if not facts.analysable:
         return ExecJudgement(
-            _unanalysable(facts, policy),
+            _unanalysable(facts, policy, env),
             always=AlwaysOffer(why="what cannot be analysed is never remembered"),
         )
     finding = _find(facts, policy, learned, placement, env)
@@ -153,13 +154,16 @@ def _security_deny(policy: ExecPolicy) -> Decision | None:
     return Decision(Layer.EXEC_SECURITY, Effect.DENY, reason, "exec.security-deny", policy.source("security"))
 
 
-def _unanalysable(facts: CommandFacts, policy: ExecPolicy) -> tuple[Decision, ...]:
+def _unanalysable(
+    facts: CommandFacts, policy: ExecPolicy, env: Sequence[tuple[str, str]]
+) -> tuple[Decision, ...]:
     refusals = facts.refused
     construct = refusals[0].construct if refusals else "empty"
     where = (
         f" (at character {refusals[0].position + 1})" if refusals and construct not in OF_THE_WHOLE else ""
     )
-    why = refusals[0].reason if refusals else "there is no command in it"
+    set_here = joined(hazard.reason for hazard in (*text_hazards(facts.text), *environment_hazards(env)))
+    why = "; ".join(filter(None, (refusals[0].reason if refusals else "there is no command in it", set_here)))
     asks = policy.on_unanalysable is Unanalysable.ASK and construct not in HARD
     silent = policy.ask is AskMode.OFF and policy.security is ExecSecurity.ALLOWLIST
     if asks and not silent:

@@ -10,6 +10,13 @@ from typing import Any, Final
 
 import re2
 
+from core.execsec.carried_words import (
+    carried_commands,
+    carried_pattern,
+    carried_programs,
+    carried_texts,
+    carries,
+)
 from core.execsec.own_state import mentions_own_state, names_own_state
 from core.execsec.policy import DenyPattern, ExecPolicy
 from core.model.command import CommandFacts, Executable, Segment
@@ -17,7 +24,6 @@ from core.model.decision import Decision, Effect, Layer
 from core.shell import render
 from core.shell.inline_code import inline_code
 from core.shell.names import names, variants
-from core.shell.programs import CARRIERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
 from core.shell.word_list import word_list
 
 _OWN = "sayso"
@@ -30,7 +36,6 @@ OPERATOR_VERBS: Final = word_list(
 _AGENT_VERBS: Final = word_list("exec check wait explain tools doctor pending history show policy")
 _VERB_IN_TEXT: Final = re2.compile(rf"\bsayso\b[^|;&\n]*?\b(?:{'|'.join(sorted(OPERATOR_VERBS))})\b")
 _ALL_VERBS: Final = OPERATOR_VERBS | _AGENT_VERBS
-_CARRY: Final = CARRIERS | PRIVILEGE_CHANGERS | RUNS_ANYTHING | {"find"}
 _CACHE: Final = 1024
 _GLOB_SIGN: Final = re.compile(r"[*?\[{]")
 _BLANK: Final = re.compile(r"\s")
@@ -74,16 +79,12 @@ def _is_operator_verb(segment: Segment) -> bool:
             _OWN in argument
             and posixpath.basename(argument) == _OWN
             and _asks_verb(arguments[index + 1 :])
-            and _carries(segment)
+            and (segment.builtin or carries(segment))
         ):
             return True
     return any(_OWN in argument and _VERB_IN_TEXT.search(argument) for argument in arguments) and inline_code(
         segment
     )
-
-
-def _carries(segment: Segment) -> bool:
-    return segment.builtin or bool(names(segment) & _CARRY)
 
 
 def _asks_verb(arguments: tuple[str, ...]) -> bool:
@@ -94,12 +95,12 @@ def _asks_verb(arguments: tuple[str, ...]) -> bool:
 def _by_operator(facts: CommandFacts, patterns: tuple[DenyPattern, ...]) -> Decision | None:
     programs = {text for segment in facts.segments for text in _all_programs(segment)}
     texts = {facts.canonical, facts.text}.union(*map(_wrapped_forms, facts.segments))
-    carried = ["\0".join(segment.argv[1:]) for segment in facts.segments if _carries_words(segment)]
+    carried = [text for segment in facts.segments for text in carried_texts(segment)]
     hits = (
         each
         for each in patterns
         if any(map(_glob(each.pattern).fullmatch, texts))
-        or any(map(_tail(each.pattern).fullmatch, carried))
+        or any(map(carried_pattern(each.pattern).fullmatch, carried))
         or (not _BLANK.search(each.pattern) and any(map(_glob(each.pattern).fullmatch, programs)))
         or any(_denies_by_name(each.pattern, segment) for segment in facts.segments)
     )
@@ -122,14 +123,15 @@ def spellings(facts: CommandFacts) -> Iterator[str]:
     for segment in facts.segments:
         yield from _wrapped_forms(segment)
         yield from _forms(segment)
-        yield from _carried_parts(segment)
+        yield from carried_commands(segment)
 
 
 def _programs(segment: Segment) -> Iterator[str]:
     """Give every way to name the program, and for carriers every word that may be one."""
     if not segment.words:
         return
-    yield from segment.argv if _carries(segment) else segment.argv[:1]
+    yield segment.words[0].value
+    yield from carried_programs(segment)
     yield from names(segment)
     if segment.executable is not None:
         yield from (segment.executable.path, segment.executable.real_path)
@@ -163,17 +165,6 @@ def _forms(segment: Segment, begins: str = "") -> Iterator[str]:
             yield f"{name} {quoted}".strip()
 
 
-def _carried_parts(segment: Segment) -> Iterator[str]:
-    """Give what a carrier may run: its arguments, from each of them to the last."""
-    if _carries_words(segment):
-        for start in range(1, len(segment.argv)):
-            yield " ".join(segment.argv[start:])
-
-
-def _carries_words(segment: Segment) -> bool:
-    return len(segment.words) > 1 and _carries(segment)
-
-
 def _wrapped_forms(segment: Segment) -> Iterator[str]:
     """Give the command with each wrapper before it, by each name, and what the wrapper itself was given."""
     behind = list(segment.argv) if segment.wrappers else []
@@ -199,12 +190,6 @@ def _operator(pattern: DenyPattern) -> Decision:
 def _glob(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
     """Compile a text pattern: `*` is any run, blanks and slashes too; `?` is one character."""
     return re2.compile("(?s)" + _translated(pattern))
-
-
-@lru_cache(maxsize=_CACHE)
-def _tail(pattern: str) -> Any:  # noqa: ANN401 - re2 is untyped
-    """Compile a text pattern for the end of a list of words, with a NUL between each two of them."""
-    return re2.compile("(?s)(?:.*\\x00)?(?:" + _translated(pattern).replace("\\ ", "[ \\x00]") + ")")
 
 
 def _translated(pattern: str) -> str:

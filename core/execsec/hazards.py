@@ -30,6 +30,13 @@ from core.shell.scripts import NOT_THERE, starts_at_once
 _FILE_LIKE = re.compile(r"[\w@%+./-]*\w\.[A-Za-z]\w*")
 # An operand of `env` behind which it still has no command to run.
 _IS_SET = re.compile(r"[A-Za-z_]\w*=|-0\Z|--null\Z|-i\Z|-\Z|--ignore-environment\Z", re.ASCII)
+_LONGEST_SHOWN = 200
+# An assignment wherever one could stand; its value ends where a shell would end a word.
+_SETS = re.compile(
+    r"(?<![\w$-])(?P<name>[A-Za-z_]\w*)(?:\[[^\]\s]*\])?\+?="
+    r"(?P<value>(?:'[^']*'|\"(?:\\.|[^\"\\])*\"|\$\([^()]*\)|\\.|[^\s;&|()<>'\"\\])*)",
+    re.ASCII | re.DOTALL,
+)
 
 _NOTHING: frozenset[str] = frozenset()
 _PUT_NO_FILE = ONLY_READ | frozenset(("mkdir", "rm", "rmdir"))
@@ -58,6 +65,18 @@ def environment_hazards(env: Sequence[tuple[str, str]]) -> tuple[Hazard, ...]:
     return tuple(
         _variable(name, value, "the request sets")
         for name, value in env
+        if dangerous(name) or substitutes(value)
+    )
+
+
+def text_hazards(text: str) -> tuple[Hazard, ...]:
+    """Name what a text that could not be analysed seems to set and would change what runs."""
+    found = dict.fromkeys((each["name"], each["value"]) for each in _SETS.finditer(text))
+    return tuple(
+        _variable(
+            name, value if len(value) <= _LONGEST_SHOWN else f"({len(value):,} characters)", "the text sets"
+        )
+        for name, value in found
         if dangerous(name) or substitutes(value)
     )
 

@@ -14,6 +14,8 @@ from core.policy.scene import universe_of
 from core.policy.universe import Entry, Kind, Universe
 
 Path = tuple[str | int, ...]
+_MAIN = "main"
+_RESTRICTED = {"exec": frozenset({"exec", "process"}), "fs": frozenset({"read", "write", "edit"})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,15 +212,32 @@ def _outside_profile(config: Config, written: WrittenLists, entry: Entry) -> str
     own, tools = config.agent(written.agent).tools, config.tools
     name = own.profile or tools.profile
     also = together(universe.read(text) for text in (*own.also_allow, *tools.also_allow))
-    if name is ProfileName.FULL or entry.tools & (catalog.PROFILES[name] | also | _implied(config)):
+    if name is ProfileName.FULL or entry.tools & (catalog.PROFILES[name] | also):
         return None
     return f"has no effect: the {name.value} profile does not hold it, and allow only narrows; use alsoAllow"
 
 
-def _implied(config: Config) -> frozenset[str]:
-    files = {"read", "write", "edit"} if config.tools.fs is not None else set[str]()
-    commands = {"exec", "process"} if config.tools.exec is not None else set[str]()
-    return frozenset(files | commands)
+def sections_without_tools(config: Config) -> Iterator[str]:
+    """Yield a sentence for each section that restricts tools which an agent does not have."""
+    sections = (("exec", config.tools.exec), ("fs", config.tools.fs))
+    for name, section in sections:
+        if section is not None:
+            for agent in config.agents.by_id or (_MAIN,):
+                yield from _without_tools(config, agent, name)
+
+
+def _without_tools(config: Config, agent: str, section: str) -> Iterator[str]:
+    universe, own = universe_of(config), config.agent(agent).tools
+    profile = own.profile or config.tools.profile
+    if profile is ProfileName.FULL:
+        return
+    also = together(universe.read(text) for text in (*own.also_allow, *config.tools.also_allow))
+    if missing := sorted(_RESTRICTED[section] - catalog.PROFILES[profile] - also):
+        yield (
+            f"tools.{section}: restricts tools and brings none in, and the {profile.value} profile of "
+            f"{agent} does not hold {' and '.join(missing)}; agents.{agent}.tools.alsoAllow: "
+            f"[{', '.join(missing)}] adds them"
+        )
 
 
 def _entries(written: WrittenLists, universe: Universe) -> Iterator[tuple[Path, Entry]]:

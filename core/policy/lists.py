@@ -15,7 +15,7 @@ from core.policy.universe import Entry, Kind, Universe
 class ListFilter:
     """A layer's lists: deny wins, an empty allow list filters nothing, alsoAllow passes its own allow list.
 
-    `path` is where the lists are written.
+    `path` is where the lists are written, `written` which of them are, empty ones too.
     """
 
     path: str
@@ -23,6 +23,7 @@ class ListFilter:
     also_allow: tuple[Entry, ...] = ()
     deny: tuple[Entry, ...] = ()
     resolution: AllowlistResolution = field(default_factory=lambda: AllowlistResolution(""))
+    written: frozenset[str] = frozenset()
 
     @classmethod
     def read(
@@ -42,6 +43,7 @@ class ListFilter:
             tuple(universe.read(text) for text in lists.also_allow),
             tuple(universe.read(text) for text in lists.deny),
             resolution,
+            frozenset(lists.model_fields_set),
         )
 
     def removes(self, step: str, tools: AbstractSet[str]) -> dict[str, Removal]:

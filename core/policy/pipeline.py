@@ -89,7 +89,8 @@ def subagents(scene: Scene, tools: Selection) -> Selection:
 def sandbox(scene: Scene, tools: Selection) -> Selection:
     """Apply the lists for sandboxed agents; the built-in ones hold where the agent was declared sandboxed.
 
-    Both places deny; of two allow lists the agent's own counts; a name in alsoAllow passes either.
+    A list that an operator wrote replaces the built-in one of its name, though it be empty. Both places deny;
+    of two allow lists the agent's own counts; a name in alsoAllow passes either.
     """
     if not scene.sandboxing.commands:
         return tools
@@ -97,7 +98,7 @@ def sandbox(scene: Scene, tools: Selection) -> Selection:
         tools = tools.without(lists.denies("sandbox", tools.admitted.keys()))
     written = next((lists for lists in scene.sandbox_lists if lists.allow), None)
     also = [entry for lists in scene.sandbox_lists for entry in lists.also_allow]
-    if scene.sandboxing.agent:
+    if scene.sandboxing.agent and not _wrote(scene, "deny"):
         named = exactly((*(written.allow if written else ()), *also))
         tools = tools.without({t: _never_in_sandbox(scene, t) for t in catalog.SANDBOX_DENY - named})
     return tools.without(_outside_sandbox(scene, written, tools.admitted.keys() - together(also)))
@@ -168,11 +169,6 @@ def _baseline(scene: Scene) -> dict[str, Admission]:
 
 
 def _additions(scene: Scene) -> Iterator[tuple[frozenset[str], Admission]]:
-    tools = scene.config.tools
-    if tools.exec is not None and tools.exec.model_fields_set:
-        yield frozenset({"exec", "process"}), Admission("tools.profile", "profile.implied", "tools.exec")
-    if tools.fs is not None:
-        yield frozenset({"read", "write", "edit"}), Admission("tools.profile", "profile.implied", "tools.fs")
     full = scene.profile[0] is ProfileName.FULL
     for lists in (scene.global_lists, scene.agent_lists):
         for index, entry in enumerate(lists.also_allow):
@@ -225,6 +221,10 @@ def _for_no_leaf(scene: Scene, tool: str) -> Removal:
     return Removal("subagents", "subagent.leaf", written, why)
 
 
+def _wrote(scene: Scene, key: str) -> bool:
+    return any(key in lists.written for lists in scene.sandbox_lists)
+
+
 def _never_in_sandbox(scene: Scene, tool: str) -> Removal:
     path = f"{scene.agent_path}.sandbox.alsoAllow"
     reason = f"sandboxed agents cannot use {tool} unless {path} names it"
@@ -234,7 +234,7 @@ def _never_in_sandbox(scene: Scene, tool: str) -> Removal:
 def _outside_sandbox(scene: Scene, written: ListFilter | None, tools: AbstractSet[str]) -> dict[str, Removal]:
     if written is not None:
         return written.narrows("sandbox", tools)
-    if not scene.sandboxing.agent:
+    if not scene.sandboxing.agent or _wrote(scene, "allow"):
         return {}
     path = f"{scene.agent_path}.sandbox.alsoAllow"
     why = f"{{}} is not among the tools of sandboxed agents; {path} adds it"

@@ -51,6 +51,12 @@ def _variants(base: str) -> frozenset[str]:
     )
 
 
+def plain_names(path: str) -> frozenset[str]:
+    """Give the base name, and it without its version: what a word is called that may be a program's path."""
+    base = path.rpartition("/")[2]
+    return frozenset((base, _VERSION.sub("", base))) if len(base) <= _LONGEST else frozenset((base,))
+
+
 def loads_nothing(segment: Segment) -> bool:
     """Tell whether its program surely runs and loads nothing else, whatever its arguments are.
 

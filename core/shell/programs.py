@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from core.shell.builtins import CARRYING as CARRYING_BUILTINS
 from core.shell.word_list import word_list
 
 PRIVILEGE_CHANGERS: Final = word_list(
@@ -28,9 +29,15 @@ SHELLS: Final = word_list(
 
 POSIX_SHELLS: Final = frozenset(("sh", "bash", "dash"))
 
-# Run another command that is among their arguments or input.
-CARRIERS: Final = WRAPPERS | word_list(
-    """
+# Run another command that is among their arguments or input; also as files, as `/usr/bin/command`.
+CARRIERS: Final = (
+    WRAPPERS
+    | CARRYING_BUILTINS
+    | word_list(
+        """
+    proot faketime faketimeMT apptainer singularity run-singularity distrobox distrobox-* toolbox schroot
+    dchroot nsjail minijail0 udocker ch-run rootlesskit setlock envuidgid execlineb s6-* with-contenv
+    eatmydata run-one run-this-one keep-one-running
     xargs parallel watch time ssh sshpass autossh slogin rsh mosh dbclient chrt taskset setarch
     linux32 linux64 i386 x86_64 uname26 numactl flock script scriptreplay strace ltrace perf gdb
     gdbserver valgrind rlwrap unbuffer setsid cpulimit prlimit catchsegv dbus-run-session
@@ -48,6 +55,7 @@ CARRIERS: Final = WRAPPERS | word_list(
     qemu-riscv64 qemu-ppc64le qemu-s390x qemu-x86_64-static qemu-i386-static qemu-aarch64-static
     qemu-arm-static qemu-riscv64-static qemu-ppc64le-static qemu-s390x-static
     """
+    )
 )
 
 PACKAGE_RUNNERS: Final = word_list(

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.stores.sqlite import open_store
+from bot import registry
 from core.approvals.entry_rows import kept_row
 from core.approvals.ledger import Ledger
 from core.approvals.permissions import Permissions
@@ -26,7 +27,8 @@ from core.model.session import SessionKey
 from tests.keeper import deadlines_pass
 
 PEOPLE = People.named(
-    {"Ann": ("telegram:111", "web:operator", "cli:0"), "Bea": ("telegram:222",), "Cem": ("telegram:333",)}
+    {"Ann": ("telegram:111", "web:operator", "cli:0"), "Bea": ("telegram:222",), "Cem": ("telegram:333",)},
+    registry.whose_chat,
 )
 ANN = Reviewer("telegram", "111", "ann123")
 ANN_AT_THE_PAGE = Reviewer("web", "operator", "operator")
@@ -346,7 +348,7 @@ async def test_the_strictest_place_that_is_asked_speaks_for_the_question(desk, m
 async def test_what_too_few_people_could_allow_is_denied_at_once(
     desk, make_request, people, routes, session, separate, possible
 ):
-    desk.rules, desk.routes = Rules(People.named(people), 2, separate), routes
+    desk.rules, desk.routes = Rules(People.named(people, registry.whose_chat), 2, separate), routes
     request = make_request()
     key = SessionKey.parse(f"agent:main:{session}") if session else SessionKey.main("main")
     decision = desk.approvals.unanswerable(replace(request, call=replace(request.call, session=key)))
@@ -397,9 +399,49 @@ class TestSeparationOfDuties:
 
     async def test_an_id_that_people_does_not_name_is_bound_by_itself(self, desk, make_request):
         request = await self.asked(desk, make_request)
-        desk.rules = Rules(required=1, separate=True)
-        assert not (await desk.says(request, ANN)).accepted
+        desk.rules = Rules(People.named({}, registry.whose_chat), required=1, separate=True)
+        assert "your own chat" in (await desk.says(request, ANN)).text
+        assert (await desk.says(request, BEA)).accepted
+
+    async def test_who_may_be_the_owner_elsewhere_may_not_allow_it_until_people_says_who_that_is(
+        self, desk, make_request
+    ):
+        request = await self.asked(desk, make_request)
+        desk.rules = Rules(People.named({"Ann": ("telegram:111",)}, registry.whose_chat), separate=True)
+        refused = await desk.says(request, ANN_AT_THE_PAGE)
+        assert not refused.accepted
+        assert "under people" in refused.text
+        known = {"Ann": ("telegram:111",), "Bea": ("web:operator",)}
+        desk.rules = Rules(People.named(known, registry.whose_chat), separate=True)
         assert (await desk.says(request, ANN_AT_THE_PAGE)).accepted
+
+    async def test_a_chat_whose_id_is_not_its_persons_is_as_people_says(self, desk, make_request):
+        self.OWN = SessionKey.parse("agent:main:discord:D777")
+        request = await self.asked(desk, make_request)
+        assert "cannot be told" in (await desk.says(request, BEA)).text
+        people = {"Ann": ("telegram:111", "discord:D777"), "Bea": ("telegram:222",)}
+        desk.rules = Rules(People.named(people, registry.whose_chat), separate=True)
+        assert "your own chat" in (await desk.says(request, ANN)).text
+        assert not (await desk.says(request, STRANGER)).accepted
+        assert (await desk.says(request, BEA)).accepted
+
+    @pytest.mark.parametrize("chat", ["telegram:-100", "telegram:ann", "telegram:0111", "discord:111"])
+    async def test_where_nobody_can_be_told_from_the_owner_it_is_denied_at_once(
+        self, desk, make_request, chat
+    ):
+        request = make_request()
+        for session, possible in ((chat, False), ("telegram:111", True), ("main", True)):
+            asked = replace(
+                request, call=replace(request.call, session=SessionKey.parse(f"agent:main:{session}"))
+            )
+            desk.rules = Rules(PEOPLE, separate=True)
+            decision = desk.approvals.unanswerable(asked)
+            assert (decision is None) == possible
+            if decision is not None:
+                assert decision.rule == "no-approval-route"
+                assert chat in decision.reason
+            desk.rules = Rules(PEOPLE)
+            assert desk.approvals.unanswerable(asked) is None
 
     async def test_sessions_that_they_started_are_theirs_too(self, desk, make_request):
         self.OWN = SessionKey.parse("agent:main:telegram:111:subagent:a")

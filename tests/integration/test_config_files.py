@@ -384,7 +384,10 @@ class TestWarnings:
             ),
             ("read: {deny: [/x, '~bob/**']}", "tools.read.deny[1]: '~bob/**' counts for every path"),
             ("write: {deny: [/a/../b]}", "tools.write.deny[0]: '/a/../b' counts for every path"),
-            ("ask: {paths: ['*.{pem,key}']}", "tools.ask.paths[0]: in '*.{pem,key}' the brackets stand for"),
+            (
+                "read: {allow: ['*.{pem,key}']}",
+                "tools.read.allow[0]: in '*.{pem,key}' the brackets stand for",
+            ),
         ],
     )
     def test_a_path_pattern_that_means_something_else_is_told(
@@ -392,6 +395,16 @@ class TestWarnings:
     ) -> None:
         (warning,) = read(f"tools: {{{lists}}}\n").warnings
         assert warning.startswith(told)
+
+    @pytest.mark.parametrize("key", ["read: {deny", "write: {deny", "ask: {paths"])
+    @pytest.mark.parametrize("pattern", ["*.{pem,key}", "key[12]", "a]", "}"])
+    def test_brackets_where_a_pattern_restricts_are_refused_with_the_way_out(
+        self, read: Read, key: str, pattern: str
+    ) -> None:
+        with pytest.raises(ConfigError, match="write one pattern for each") as refused:
+            read(f"tools: {{{key}: ['{pattern}']}}}}\n")
+        assert ".yaml:1" in str(refused.value)
+        read(f"tools: {{{key}: ['*.pem', '*.key', 'key?1?']}}}}\n")
 
     def test_a_misspelt_tool_is_worth_one(self, read: Read) -> None:
         (warning,) = read("tools: {deny: [exce]}\n").warnings

@@ -199,7 +199,7 @@ def test_what_can_never_count_is_warned_of_by_name(
         "agents: {main: {profile: coding, tools: {allow: [browser, read], alsoAllow: [browser]}}}",
         "agents: {main: {tools: {allow: [browser]}}}",
         "tools: {deny: [maps, route, 'rou*']}\nplugins: {maps: {tools: [route]}}",
-        "tools: {profile: minimal, fs: {}}\nagents: {main: {tools: {allow: [read]}}}",
+        "tools: {profile: minimal, alsoAllow: [read]}\nagents: {main: {tools: {allow: [read]}}}",
     ],
 )
 def test_what_counts_is_not_warned_of(warned: Callable[[str], tuple[str, ...]], text: str) -> None:

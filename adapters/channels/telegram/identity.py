@@ -64,6 +64,15 @@ def place_of(to: str) -> str:
     return rest
 
 
+def owner_of(peer: str) -> str | None:
+    """Return who alone speaks in the chat that a session names; None for groups and what is no chat."""
+    try:
+        place = place_of(peer)
+    except ValueError:
+        return None
+    return place if place.isdecimal() else None
+
+
 def address_of(place: str) -> Address:
     """Read a place; ValueError where it is none."""
     chat, _, thread = place_of(place).partition("/")

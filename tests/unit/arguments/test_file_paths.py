@@ -40,6 +40,8 @@ def test_tools_that_are_no_file_tools_are_none_of_its_business(yard):
         ("{root}/a/*", "a/b/f", False),
         ("{root}/a/**", "a/b/f", True),
         ("{root}/a/**", "a2/f", False),
+        ("{root}/a/**", "a", False),
+        ("{root}/a/", "a", True),
         ("{root}/a/", "a/b/f", True),
         ("{root}/a/", "ab", False),
         ("{root}/a?f", "a/f", False),
@@ -77,6 +79,9 @@ def test_an_allow_list_admits_what_its_glob_means_and_nothing_near_it(
     [
         ("{root}/etc/**", "etc/f", True),
         ("{root}/etc/**", "etc2/f", False),
+        ("{root}/etc/**", "etc", False),
+        ("{root}/etc/", "etc", True),
+        ("{root}/etc", "etc", True),
         ("{root}/etc", "etc/deep/f", True),
         ("{root}/etc", "etc2/f", False),
         ("{root}/etc/*", "etc/deep/f", False),
@@ -453,6 +458,10 @@ def test_reading_a_directory_is_looking_through_it(yard):
     assert yard.read("src") == "none"
     assert yard.read("src", allow=["./**"]) == ALLOWED
     assert yard.read("src", allow=["./src"]) == MISSED
+    assert yard.read("src", allow=["./src/**"]) == ALLOWED
+    assert yard.read("src", allow=["./src/*/**"]) == MISSED
+    assert yard.read("src", deny=["./src/**"]) == DENIED
+    assert yard.read("src", deny=["./srcs/**"]) == "none"
     assert yard.read("src", deny=["./src/f"]) == DENIED
     assert yard.read("..") == OWN
 

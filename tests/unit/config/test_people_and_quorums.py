@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from bot.config import load
+from bot.config.quorums import people_doubts
 from core.approvals.routes import routes_for
 from core.approvals.rules import rules_of
 from core.config.people import CHANNELS_OF_PEOPLE
@@ -31,7 +32,7 @@ def test_people_may_be_in_every_channel_that_senders_know():
 
 
 def test_each_person_has_ids_on_all_channels(read):
-    config = read(people={"Ann": ["telegram:id:111", "web:operator"], "Bea": ["cli:user:0"]}).config
+    config = read(people={"Ann": ["telegram:ID:111", "web:operator"], "Bea": ["cli:user:0"]}).config
     people = rules_of(config).people
     assert people.by_id == {("telegram", "111"): "Ann", ("web", "operator"): "Ann", ("cli", "0"): "Bea"}
 
@@ -156,3 +157,17 @@ def test_a_retention_that_is_no_time_is_told_how_to_write_one(read, value):
         read(approvals={"retention": value})
     assert "approvals.retention" in str(refused.value)
     assert "must be a number of hours or days, such as 12h or 30d" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("people", "separate", "doubted"),
+    [
+        ({"Ann": ["telegram:1"]}, True, True),
+        ({"Ann": ["telegram:1", "web:operator"]}, True, False),
+        ({"Ann": ["telegram:1"]}, False, False),
+    ],
+)
+def test_a_page_of_nobody_is_told_where_duties_are_separated(read, people, separate, doubted):
+    config = read(people=people, approvals={"exec": {"separationOfDuties": separate}}).config
+    told = [text for text in people_doubts(config) if text.startswith("approvals.exec.separationOfDuties:")]
+    assert bool(told) == doubted

@@ -41,9 +41,9 @@ NEAR = {
         f"{value}\u200b",
         value.swapcase(),
     ],
-    "name": lambda value: [value.replace("a", "\u0430").replace("n", "\u0578"), f"{value} ", value.upper()],
+    "name": lambda value: [value.replace("a", "\u0430").replace("n", "\u0578"), f"{value} ", f"{value}s"],
     "username": lambda value: [f"{value}_", value.replace("a", "\u0430"), value.replace("n", "\u217f")],
-    "tag": lambda value: [value.replace("#0042", "#42"), value.replace("#0042", "#00042"), value.upper()],
+    "tag": lambda value: [value.replace("#0042", "#42"), value.replace("#0042", "#00042"), f"x{value}"],
     "address": lambda value: [f"x{value}", f"{value}.evil.example", value.replace("@", "@x."), value.upper()],
     "phone": lambda value: [
         value.replace("+1", "+01"),

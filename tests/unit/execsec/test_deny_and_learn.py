@@ -116,6 +116,74 @@ def test_the_operators_deny_patterns_win_over_everything(
         assert judge(line, "**", deny=[pattern]).decision.rule != "exec.deny", line
 
 
+CARRYING_RM = [
+    "setsid /bin/rm d",
+    "setsid -w /bin/rm d",
+    "exec /bin/rm d",
+    "command /bin/rm d",
+    "builtin exec /bin/rm d",
+    "xargs /bin/rm",
+    "xargs -n1 ./rm",
+    "find d -exec /bin/rm {} +",
+    "find d -exec sh -c '/bin/rm d' ';'",
+    "nohup setsid /bin/rm d",
+    "nice -z /bin/rm d",
+    "sudo /bin/rm d",
+    "flock x -c 'cd y; /bin/rm d'",
+    "watch 'ls && rm d'",
+    "ssh host 'r\"\"m d'",
+    "xargs sh -c '/bin/rm d'",
+    "zsh -c '(/bin/rm d)'",
+    "trap '/bin/rm d' EXIT",
+    "env -S '/bin/rm d'",
+    "parallel '/bin/rm {}' ::: a",
+    "rg --pre /bin/rm x",
+    "sort --compress-program=/bin/rm x",
+    "git -c alias.x=!/bin/rm x",
+    "some-new-carrier /bin/rm d",
+    "python3 run.py /bin/rm d",
+    "echo /bin/rm d | sh",
+    "setsid ls /bin/rm",  # an argument, but who knows what `ls` does with it
+]
+
+
+@pytest.mark.parametrize("line", CARRYING_RM)
+@pytest.mark.parametrize("pattern", ["rm *", "rm", "/usr/bin/rm *"])
+def test_a_deny_rule_meets_what_a_carrier_is_given_by_any_path(line: str, pattern: str) -> None:
+    judgement = judge(line, "**", security="full", ask="off", deny=[pattern])
+    assert judgement.decision.rule == "exec.deny"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls /bin/rm",
+        "cat /bin/rm d",
+        "find src/rm -name x",
+        "find d -exec ls {} +",
+        "cd src/rm && ls x",
+        "echo rm d",
+        "git add bin/rm d",
+        "git commit -m 'a rm d'",
+        "git clone https://example.com/rm d",
+        "setsid rmdir d",
+        "xargs /bin/rmdir",
+        "setsid -w ./form d",
+        "xargs gcc rm.c -o x",
+        "watch 'ls farm d'",
+    ],
+)
+def test_a_deny_rule_leaves_alone_what_only_has_its_name_somewhere(line: str) -> None:
+    judgement = judge(line, "**", security="full", ask="off", deny=["rm *"])
+    assert judgement.decision.rule != "exec.deny"
+
+
+def test_a_deny_rule_meets_a_carried_program_by_its_name_without_a_version() -> None:
+    for line, denied in (("setsid python3.11 x", True), ("setsid pythonic x", False)):
+        decision = judge(line, "**", security="full", ask="off", deny=["python *"]).decision
+        assert (decision.rule == "exec.deny") is denied, line
+
+
 def test_deny_patterns_hold_for_text_that_could_not_be_analysed() -> None:
     judgement = judge("if true; then rm -rf x; fi", deny=["rm -rf *"], onUnanalysable="ask")
     assert judgement.decision.rule == "exec.deny"

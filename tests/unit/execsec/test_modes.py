@@ -228,3 +228,27 @@ def test_the_requests_own_environment_is_judged_and_shown() -> None:
     assert "LD_PRELOAD=/tmp/x.so" in judgement.decision.reason
     assert effect(LISTED, RG, env=[("LD_PRELOAD", "x")], ask="off") == "deny"
     assert effect(LISTED, RG, env=[("MY_FLAG", "x")]) == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "/usr/bin/command ls",
+        "env /usr/bin/exec ls",
+        "proot ls",
+        "faketime 2020-01-01 ls",
+        "apptainer exec image ls",
+        "singularity exec image ls",
+        "distrobox enter box -- ls",
+        "distrobox-enter box -- ls",
+        "toolbox run ls",
+        "setlock f ls",
+        "envuidgid nobody ls",
+        "execlineb -c ls",
+        "s6-setuidgid nobody ls",
+    ],
+)
+def test_programs_that_run_their_words_ask_under_an_entry_for_all(line: str) -> None:
+    decision = judge(line, "**").decision
+    assert (str(decision.effect), decision.rule) == ("ask", "exec.carrier")
+    assert effect("/usr/bin/commander ls", "**") == "allow"

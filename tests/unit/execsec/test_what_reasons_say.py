@@ -167,3 +167,33 @@ def test_a_program_of_others_whose_text_is_not_known_cannot_be_pinned(digest, na
 def test_an_entry_without_a_pin_admits_no_program_that_others_can_change() -> None:
     learned = AllowlistEntry("/srv/run.sh", args=(), real_path="/srv/run.sh")
     assert str(judge("./run.sh", learned, ask="off").decision.effect) == "deny"
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("PS4='$(id)' ls; if true; then ls; fi", "PS4='$(id)'"),
+        ("if true; then export LD_PRELOAD=./x.so; fi", "LD_PRELOAD=./x.so"),
+        ("if true; then PATH+=:/tmp ls; fi", "PATH=:/tmp"),
+        ("f() { A=$(id); }", "A=$(id)"),
+        ('for x in a; do BASH_ENV="./a b" sh x; done', 'BASH_ENV="./a b"'),
+        ("if true; then GIT_SSH=" + "x" * 300 + " ls; fi", "GIT_SSH=(300 characters)"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["ask", "deny"])
+def test_of_a_line_that_is_not_judged_the_reason_names_variables_that_change_what_runs(line, named, mode):
+    reason = judge(line, onUnanalysable=mode).decision.reason
+    assert f"the text sets {named}, which can change what runs" in reason
+
+
+@pytest.mark.parametrize("line", ["if true; then A=1 ls; fi", "if true; then echo x PATHS=y; fi"])
+def test_of_a_line_that_is_not_judged_plain_variables_are_not_named(line):
+    assert "can change what runs" not in judge(line, onUnanalysable="ask").decision.reason
+
+
+def test_of_a_line_that_is_not_judged_the_requests_own_variables_are_named_too():
+    decision = judge(
+        "if true; then ls; fi", onUnanalysable="ask", env=(("PS4", "$(id)"), ("A", "1"))
+    ).decision
+    assert "the request sets PS4=$(id), which can change what runs" in decision.reason
+    assert "A=1" not in decision.reason

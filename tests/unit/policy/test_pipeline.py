@@ -15,10 +15,12 @@ from core.policy.catalog import (
     NAMED_ONLY,
     OWNER_ONLY,
     SANDBOX_ALLOW,
+    SANDBOX_DENY,
     SUBAGENT_DENY_ALWAYS,
     SUBAGENT_DENY_LEAF,
     TOOLS,
 )
+from core.policy.checks import sections_without_tools
 
 OWNER = {"byId": {"main": {"owner": True}}}
 PLUGINS = {"weather": ("forecast", "radar")}
@@ -70,9 +72,25 @@ class TestProfiles:
     def test_another_agent_keeps_the_global_profile(self) -> None:
         assert "exec" in allowed(agent(tools={"profile": "minimal"}), agent="other")
 
-    def test_sections_for_exec_and_files_add_their_tools(self) -> None:
-        config = {"tools": {"profile": "minimal", "exec": {"ask": "off"}, "fs": {}}}
-        assert allowed(config) == {"session_status", "exec", "process", "read", "write", "edit"}
+    def test_sections_that_restrict_bring_no_tool_in(self) -> None:
+        config = {"tools": {"profile": "minimal", "exec": {"ask": "off"}, "fs": {"workspaceOnly": True}}}
+        assert allowed(config) == {"session_status"}
+        config["tools"]["alsoAllow"] = ["exec"]
+        assert allowed(config) == {"session_status", "exec"}
+
+    def test_of_sections_without_their_tools_it_is_told_what_would_add_them(self) -> None:
+        config = {"tools": {"profile": "minimal", "exec": {"ask": "off"}, "fs": {"workspaceOnly": True}}}
+        commands, files = sections_without_tools(Config.model_validate(config))
+        assert commands.startswith("tools.exec: ")
+        assert "agents.main.tools.alsoAllow: [exec, process] adds them" in commands
+        assert "agents.main.tools.alsoAllow: [edit, read, write] adds them" in files
+        config["tools"]["alsoAllow"] = ["group:runtime", "read"]
+        (files,) = sections_without_tools(Config.model_validate(config))
+        assert "[edit, write]" in files
+
+    @pytest.mark.parametrize("tools", [{"profile": "full", "exec": {"ask": "off"}}, {"profile": "minimal"}])
+    def test_nothing_is_told_of_sections_whose_tools_are_there(self, tools: dict[str, Any]) -> None:
+        assert not [*sections_without_tools(Config.model_validate({"tools": tools}))]
 
 
 class TestToolsThatMustBeNamed:
@@ -293,6 +311,28 @@ class TestSandboxedAgents:
         assert allowed({"tools": lists}, sandboxed=True) == {"read", "web_search"}
         own = agent(tools={"sandbox": {"tools": {"allow": ["read", "edit"]}}})
         assert allowed({"tools": lists, **own}, sandboxed=True) == {"read", "edit"}
+
+    def test_an_empty_allow_list_replaces_the_default_one_and_filters_nothing(self) -> None:
+        empty = {"tools": {"sandbox": {"tools": {"allow": []}}}, "agents": OWNER}
+        assert allowed(empty, sandboxed=True) == allowed({"agents": OWNER}) - SANDBOX_DENY
+        both = {"tools": {"sandbox": {"tools": {"allow": ["read"]}}}}
+        own = agent(tools={"sandbox": {"tools": {"allow": []}}})
+        assert allowed({**both, **own}, sandboxed=True) == {"read"}
+
+    def test_a_written_deny_list_replaces_the_default_one(self) -> None:
+        lists: dict[str, Any] = {"allow": [], "deny": ["web_search"]}
+        config = {"tools": {"sandbox": {"tools": lists}}, "agents": OWNER}
+        assert allowed(config, sandboxed=True) == allowed({"agents": OWNER}) - {"web_search"}
+        lists["deny"] = []
+        assert allowed(config, sandboxed=True) == allowed({"agents": OWNER})
+        del lists["allow"]
+        assert allowed(config, sandboxed=True) == SANDBOX_ALLOW
+
+    def test_image_is_in_the_default_list_and_in_no_other_by_itself(self) -> None:
+        assert "image" in allowed({}, sandboxed=True)
+        assert "image_generate" not in allowed({}, sandboxed=True)
+        config = {"tools": {"sandbox": {"tools": {"allow": ["read"]}}}}
+        assert allowed(config, sandboxed=True) == {"read"}
 
     def test_denials_of_both_places_hold(self) -> None:
         config = {
