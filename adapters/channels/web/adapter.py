@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
 from adapters.channels.web.callers import Callers
+from adapters.channels.web.crowd import Crowd, Handlers
 from adapters.channels.web.events import Hub
 from adapters.channels.web.guard import Guard, Handler, add_headers, bracketed, tell_errors
 from adapters.channels.web.identity import LoginLinks, Logins
@@ -45,9 +47,10 @@ class WebChannel:
         self._clock = clock
         self._links = LoginLinks(clock)
         logs_in = Logins(logins, clock, settings.login_hours)
-        self._visitors = Visitors(logs_in, self._links, Callers(neighbours, clock))
+        self._visitors = Visitors(logs_in, self._links, Callers(neighbours, clock), Crowd(clock))
         self._hub = Hub()
         self._runner: web.AppRunner | None = None
+        self._server: asyncio.Server | None = None
         self._port: int | None = None
         self._guard: Guard | None = None
         self._troubles: Callable[[], Sequence[str]] = tuple
@@ -86,13 +89,16 @@ class WebChannel:
         app.middlewares.extend([tell_errors, self._check])
         runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_S)
         await runner.setup()
+        self._visitors.crowd.hands_to(_handlers_of(runner))
         try:
-            await web.TCPSite(runner, self._settings.host, self._settings.port).start()
+            server = await asyncio.get_running_loop().create_server(
+                self._visitors.crowd.door, self._settings.host, self._settings.port
+            )
         except OSError as error:
             await runner.cleanup()
             raise StartError(self._why_not(error)) from error
-        self._runner = runner
-        self._port = int(runner.addresses[0][1])
+        self._runner, self._server = runner, server
+        self._port = int(server.sockets[0].getsockname()[1])
         self._guard = Guard(self._settings, self._port)
 
     async def post(self, card: Card, place: str, nonce: str) -> str:  # noqa: ARG002 - there is one page
@@ -113,6 +119,9 @@ class WebChannel:
     async def close(self) -> None:
         """End the streams and stop serving."""
         self._hub.close()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
         runner, self._runner, self._port, self._guard = self._runner, None, None, None
         if runner is not None:
             await runner.cleanup()
@@ -135,3 +144,9 @@ class WebChannel:
             return f"channels.web.port {port} is not for this user to open: set it to 1024 or more"
         why = error.strerror or str(error)
         return f"channels.web.host {host!r} cannot be listened on: {why}; set it to 127.0.0.1"
+
+
+def _handlers_of(runner: web.AppRunner) -> Handlers:
+    if runner.server is None:
+        raise RuntimeError("the page's application is not set up")
+    return runner.server

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from adapters.channels.web import forms, render
 from adapters.channels.web.callers import Callers
+from adapters.channels.web.crowd import Crowd, peer_of
 from adapters.channels.web.events import Client, Hub
 from adapters.channels.web.identity import FailureLimit, LoginLinks, Logins, csrf_of, digest
 from adapters.channels.web.sessions import alarm, sessions_html
@@ -43,6 +44,7 @@ def signed_in(handler: SignedIn) -> Handler:
         if not await pages.logins.valid(token):
             return web.Response(status=401, text=render.signed_out_html(), content_type="text/html")
         await pages.callers.admit(request)
+        pages.crowd.sign_in(request.transport)
         return await handler(pages, request, token)
 
     return guarded
@@ -59,11 +61,12 @@ class Desks:
 
 @dataclass(frozen=True, slots=True)
 class Visitors:
-    """Who is signed in, by which links one gets there, and which connections may."""
+    """Who is signed in, by which links one gets there, which connections may, and how many there are."""
 
     logins: Logins
     links: LoginLinks
     callers: Callers
+    crowd: Crowd
 
 
 class Pages:
@@ -79,6 +82,7 @@ class Pages:
     ) -> None:
         self.logins = visitors.logins
         self.callers = visitors.callers
+        self.crowd = visitors.crowd
         self._desk = desks.reviews
         self._permissions = desks.permissions
         self._sessions = desks.sessions
@@ -199,21 +203,19 @@ class Pages:
     async def login_page(self, request: web.Request) -> web.StreamResponse:
         """Show the button behind a link; looking uses nothing up."""
         code = request.match_info["code"]
-        address = request.remote or ""
-        if not self._failures.reached(address) and self._links.alive(code):
+        if self._links.alive(code):
             await self.callers.admit(request)
             return _html(render.login_html(request.host, code))
-        raise self._refusal(address)
+        raise self._refusal(request)
 
     async def login(self, request: web.Request) -> web.StreamResponse:
-        """Use a code up and start a login."""
+        """Use a code up and start a login; who has one is let in, however many guess beside them."""
         code = (await forms.read(request)).get("code", "")
-        address = request.remote or ""
-        if self._failures.reached(address) or not self._links.alive(code):
-            raise self._refusal(address)
+        if not self._links.alive(code):
+            raise self._refusal(request)
         await self.callers.admit(request)
         if not self._links.consume(code):
-            raise self._refusal(address)
+            raise self._refusal(request)
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(
             COOKIE,
@@ -249,8 +251,13 @@ class Pages:
         await response.prepare(request)
         try:
             await _send(response, "state", await self._state(token))
+            looked_at = self._clock.monotonic()
             while not client.dropped and await self._forward(response, client, token):
-                pass
+                # Between cards that come without pause, too.
+                if self._clock.monotonic() - looked_at >= _BEAT_S:
+                    looked_at = self._clock.monotonic()
+                    if not await self.logins.valid(token):
+                        break
         except (TimeoutError, ConnectionError):
             # The reader is gone or too slow; a browser that is still there connects again.
             if request.transport is not None:
@@ -261,8 +268,6 @@ class Pages:
         try:
             card = await asyncio.wait_for(client.queue.get(), _BEAT_S)
         except TimeoutError:
-            if not await self.logins.valid(token):
-                return False
             await _send(response, "beat", {"now": self._clock.now(), **self._tidings()})
             return True
         if card is None:
@@ -325,10 +330,11 @@ class Pages:
     def _alarm(self) -> render.Alarm:
         return alarm(self._sessions.elevated() if self._sessions else ())
 
-    def _refusal(self, address: str) -> web.HTTPException:
-        if self._failures.reached(address):
+    def _refusal(self, request: web.Request) -> web.HTTPException:
+        peer = peer_of(request.transport) if request.transport else "nobody"
+        if self._failures.reached(peer):
             return web.HTTPTooManyRequests(text="Wait a minute, then open a fresh link.")
-        self._failures.note(address)
+        self._failures.note(peer)
         return web.HTTPForbidden(
             text="This link was used, has expired or is not complete. Run `sayso web link` for a new one."
         )
