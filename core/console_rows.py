@@ -41,6 +41,7 @@ def summary(request: Request) -> dict[str, Any]:
         "source": request.verdict.get("source"),
         "where": request.verdict.get("where"),
         "always": list(request.always.words),
+        "alwaysAny": list(request.always.wider_words),
         "createdAt": request.created_at,
         "deadline": request.deadline,
         "endedAt": request.ended_at,

@@ -252,7 +252,14 @@ class Judge:
 
     def _effective(self, agent: str, placement: Placement) -> ExecPolicy:
         own = (self.site.state_dir, *self.site.protected)
-        return effective(self.config, agent, placement, home=self.site.home, protected_paths=own)
+        return effective(
+            self.config,
+            agent,
+            placement,
+            home=self.site.home,
+            protected_paths=own,
+            workspaces=self.site.workspaces,
+        )
 
     def _client_case(self, call: ToolCall, tool: Decision, names: NameResolver | None) -> Case:
         around = self._around(call)
@@ -358,6 +365,7 @@ class Judge:
             scripts=tuple(scripts),
             run_by=find_shell(run_argv(facts), self._resolver) if facts else None,
             begins_with=begins_with(facts) if facts else Beginning(),
+            directory=next((each for each in facts.directories if each.path == cwd), None) if facts else None,
         )
 
 

@@ -7,7 +7,7 @@ from typing import Protocol, Self
 
 from core.model.card import Card
 from core.model.chat import Press, Reply, Typed
-from core.model.command import Executable, FileIdentity, Placement, RealPath
+from core.model.command import Directory, Executable, FileIdentity, Placement, RealPath
 from core.model.notice import Notice
 from core.model.plan import RunOrder, RunResult
 from core.model.request import (
@@ -74,6 +74,10 @@ class Resolver(Protocol):
 
     def real_directory(self, path: str) -> str | None:
         """Return the real path of an existing directory, or None."""
+        ...
+
+    def directory(self, path: str) -> Directory | None:
+        """Tell which directory is at an absolute path now, or None."""
         ...
 
     def real_path(self, path: str) -> RealPath | None:

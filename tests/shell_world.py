@@ -12,7 +12,7 @@ from core.execsec.decide import ExecJudgement, decide
 from core.execsec.policy import ExecPolicy, effective
 from core.model.allowlist import AllowlistEntry
 from core.model.call import CommandText
-from core.model.command import CommandFacts, Executable, FileIdentity, Placement
+from core.model.command import CommandFacts, Directory, Executable, FileIdentity, Placement
 from core.shell.inspect import inspect
 from core.shell.parse import Parse, parse
 
@@ -43,6 +43,9 @@ class World:
         real = self.links.get(place, place)
         identity = FileIdentity(1, 1, 1, 1, 1, None if system else "a" * 64)
         return Executable(name, place, real, identity, trusted=system, script=place in self.scripts)
+
+    def directory(self, path: str) -> Directory | None:
+        return Directory(path, 1, 1) if path in self.directories else None
 
     def real_directory(self, path: str) -> str | None:
         return path if path in self.directories else None

@@ -57,6 +57,8 @@ def bind(bound: BoundCommand) -> Binding:
 def reverify(order: RunOrder, resolver: Resolver) -> None:
     """Look at the programs again and compute the binding anew; raises BindingMismatch naming what changed."""
     resolver = resolver.for_one_command()
+    if order.bound.directory not in (None, resolver.directory(order.bound.cwd)):
+        raise BindingMismatch(("cwd",), (safe(order.bound.cwd),))
     found = tuple(_look_again(executable, resolver) for executable in order.bound.executables)
     run_by = find_shell(order.argv, resolver)
     present = tuple(executable for executable in found if executable is not None)

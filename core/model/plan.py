@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from core.model.command import Executable, FileIdentity, Placement
+from core.model.command import Directory, Executable, FileIdentity, Placement
 
 
 class WorkspaceAccess(StrEnum):
@@ -99,6 +99,7 @@ class BoundCommand:
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
     run_by: Executable | None = None
     begins_with: Beginning = Beginning()
+    directory: Directory | None = None  # the one that is at `cwd`
     real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 

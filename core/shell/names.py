@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from core.model.command import Segment
-from core.shell.programs import LOADS_NOTHING, MULTI_CALL
+from core.shell.programs import LOADS_NOTHING, MULTI_CALL, READS
 
 _LONGEST: Final = 255  # bytes; no file system knows a longer name
 _KEPT: Final = 2048
@@ -63,6 +63,18 @@ def loads_nothing(segment: Segment) -> bool:
         and not executable.script
         and _loads_nothing(segment.words[0].value, executable.path, executable.real_path)
     )
+
+
+def only_reads(segment: Segment) -> bool:
+    """Tell whether its program surely does nothing but read and tell, whatever its arguments are."""
+    return (
+        loads_nothing(segment)
+        and {each.rpartition("/")[2] for each in (segment.words[0].value, _path_of(segment))} <= READS
+    )
+
+
+def _path_of(segment: Segment) -> str:
+    return segment.executable.path if segment.executable is not None else ""
 
 
 @lru_cache(maxsize=_KEPT)
