@@ -9,7 +9,7 @@ from core.model.card import Card
 from core.model.chat import Press, Reply, Typed
 from core.model.command import Directory, Executable, FileIdentity, Placement, RealPath
 from core.model.notice import Notice
-from core.model.plan import RunOrder, RunResult
+from core.model.plan import RunOrder, RunResult, SandboxPlan
 from core.model.request import (
     AuditEvent,
     ChainedEvent,
@@ -112,6 +112,13 @@ class Runner(Protocol):
 
         Raises BindingMismatch where something changed, RunError where the place cannot be set up. When
         cancelled it kills the whole run before it lets the cancellation through.
+        """
+        ...
+
+    def make_workspace(self, plan: SandboxPlan) -> bool:
+        """Make the workspace where that is Sayso's to make and is not there; tell whether it was made now.
+
+        Raises RunError where it cannot be made.
         """
         ...
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +47,13 @@ class NotingRunner:
     orders: list = field(default_factory=list)
     fault: Exception | None = None
     hold: asyncio.Event | None = None
+
+    def make_workspace(self, plan):
+        try:
+            Path(plan.workspace).mkdir(parents=True)
+        except FileExistsError:
+            return False
+        return True
 
     async def run(self, order, sink):
         reverify(order, self.resolver)

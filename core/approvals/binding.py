@@ -37,7 +37,7 @@ def bind(bound: BoundCommand) -> Binding:
         "agent": bound.agent,
         "session": bound.session,
         "command": bound.canonical,
-        "cwd": bound.cwd,
+        "cwd": [bound.cwd, *map(structs.astuple, bound.directories)],
         "env": [(name, _digest(value)) for name, value in sorted(bound.env)],
         "stdin": bound.stdin,
         "placement": bound.placement.value,
@@ -57,21 +57,22 @@ def bind(bound: BoundCommand) -> Binding:
 def reverify(order: RunOrder, resolver: Resolver) -> None:
     """Look at the programs again and compute the binding anew; raises BindingMismatch naming what changed."""
     resolver = resolver.for_one_command()
-    if order.bound.directory not in (None, resolver.directory(order.bound.cwd)):
-        raise BindingMismatch(("cwd",), (safe(order.bound.cwd),))
     found = tuple(_look_again(executable, resolver) for executable in order.bound.executables)
     run_by = find_shell(order.argv, resolver)
     present = tuple(executable for executable in found if executable is not None)
     scripts = tuple((path, resolver.file(path) or MISSING) for path, _ in order.bound.scripts)
-    again = replace(order.bound, executables=present, scripts=scripts, run_by=run_by)
+    places = tuple(filter(None, [resolver.directory(each.path) for each in order.bound.directories]))
+    again = replace(order.bound, executables=present, scripts=scripts, run_by=run_by, directories=places)
     changed = order.expected.changed(bind(again))
     if changed:
         raise BindingMismatch(changed, other_files(order.bound, again))
 
 
 def other_files(before: BoundCommand, after: BoundCommand) -> tuple[str, ...]:
-    """Name the programs and scripts that are others than they were, or are gone, in words safe to show."""
-    return tuple(sorted({safe(path) for path, _ in _files(before) - _files(after)}))
+    """Name the files and directories that are others than they were, or are gone, in words safe to show."""
+    places = {each.path for each in {*before.directories} - {*after.directories}}
+    files = {path for path, _ in _files(before) - _files(after)}
+    return tuple(sorted(map(safe, places | files)))
 
 
 def suspects(changed: Sequence[str], now: BoundCommand) -> tuple[str, ...]:

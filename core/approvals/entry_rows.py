@@ -16,7 +16,7 @@ from core.shell.programs import CARRIERS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS, R
 from core.shell.render import quote
 
 _OUTDATED = (
-    "it admits nothing: it was learned before directory and arguments were noted; remove it, and answer "
+    "it admits nothing: Always left it before directory and arguments were noted; remove it, and answer "
     "Always the next time its command is asked about"
 )
 _NEVER_LISTED = CARRIERS | PRIVILEGE_CHANGERS | PACKAGE_RUNNERS
@@ -102,7 +102,7 @@ def _row(entry: AllowlistEntry, secrets: Sequence[str]) -> dict[str, Any]:
 
 
 def _words(entry: AllowlistEntry) -> str:
-    here = f", in {entry.directory.path}" if entry.directory else ""
+    here = f", in {quote(entry.directory.path)}" if entry.directory else ""
     if entry.args is not None:
         return (f"exactly {' '.join(map(quote, entry.args))}" if entry.args else "without arguments") + here
     if entry.arg_pattern is not None:

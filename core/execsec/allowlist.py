@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterable
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -17,9 +16,9 @@ from core.model.command import Directory, Executable, Placement, Segment
 from core.shell import render
 from core.shell.characters import forbidden_character
 from core.shell.inline_code import inline_code
-from core.shell.names import names, only_reads
+from core.shell.names import loads_nothing, names, only_reads, reads
 from core.shell.piped import takes_program_from_pipe
-from core.shell.programs import READS, RUNS_ANYTHING
+from core.shell.programs import RUNS_ANYTHING
 
 _CACHE = 4096  # more than there are entries: going through them in order must not compile each anew
 # An entry counts where it says. What may run on the host may run in the agent's own program, which is there
@@ -72,8 +71,8 @@ def admits_nothing(entry: AllowlistEntry) -> bool:
     if not entry.learned:
         return False
     if entry.args is None:
-        return not entry.any_arguments
-    return entry.directory is None and posixpath.basename(entry.pattern) not in READS
+        return not entry.any_arguments and entry.arg_pattern is None
+    return entry.directory is None and not reads(entry.pattern, entry.real_path or "")
 
 
 class _Program:
@@ -118,6 +117,10 @@ class _Program:
     @cached_property
     def from_pipe(self) -> bool:
         return takes_program_from_pipe(self.segment)
+
+    @cached_property
+    def loads_nothing(self) -> bool:
+        return loads_nothing(self.segment)
 
     @cached_property
     def only_reads(self) -> bool:
@@ -173,6 +176,8 @@ def _has_arguments(entry: AllowlistEntry, program: _Program) -> bool:
 def _has_learned_arguments(entry: AllowlistEntry, program: _Program) -> bool:
     if program.from_pipe:
         return False
+    if entry.arg_pattern is not None:
+        return program.loads_nothing and _argument_pattern_matches(entry.arg_pattern, program.arguments)
     if entry.args is None:
         return entry.any_arguments and program.only_reads
     here = program.only_reads if entry.directory is None else entry.directory == program.directory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.command import Directory, Placement, Segment
 from core.shell import render
 from core.shell.inline_code import inline_code, reads_program_from_stdin
+from core.shell.named_files import paths
 from core.shell.names import loads_nothing, names, only_reads
 from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import SHELLS
@@ -28,7 +30,7 @@ _PLACES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the command would run; `workspaces` are the directories that agents can write."""
+    """Where the commands of a line would run; `workspaces` are the directories that agents can write."""
 
     placement: Placement
     directories: tuple[Directory, ...]
@@ -36,17 +38,17 @@ class Place:
 
     def why_not_here(self, segment: Segment) -> str | None:
         """Say why nothing is remembered of what may be configured by the directory that it runs in."""
-        name = safe(segment.words[0].value)
         directory = directory_of(segment, self.directories)
         if directory is None:
-            return f"the directory in which `{name}` would run is not known for certain"
+            return _why_nowhere(segment)
         if self.placement is Placement.SANDBOX or loads_nothing(segment):
             return None
-        if any(_lies_in(directory.path, workspace) for workspace in self.workspaces):
-            return (
-                f"agents can write {safe(directory.path)}, so that `{name}` could be made to do something "
-                "else there, outside the sandbox"
-            )
+        for path in (directory.path, *paths(segment)):
+            if any(_lies_in(path, workspace) for workspace in self.workspaces):
+                return (
+                    f"agents can write {safe(path)}, so `{safe(segment.words[0].value)}` could be made to do "
+                    "something else with the same words, outside the sandbox"
+                )
         return None
 
 
@@ -75,7 +77,17 @@ def offer(
     return AlwaysOffer(tuple(entries), tuple(entries.values()), None, tuple(wider), tuple(wider.values()))
 
 
+def _why_nowhere(segment: Segment) -> str:
+    name, places = safe(segment.words[0].value), [safe(place) for place in segment.places]
+    if segment.cwd is None or not places:
+        return f"the directory in which `{name}` would run is not known for certain"
+    if len(places) == 1:
+        return f"{places[0]}, in which `{name}` would run, is not there now"
+    return f"`{name}` would run in {' or '.join(places)}, should a `cd` fail; put && behind the `cd`"
+
+
 def _lies_in(path: str, directory: str) -> bool:
+    path = posixpath.normpath(path) if "/." in path or "//" in path else path
     return path == directory or path.startswith(f"{directory.rstrip('/')}/")
 
 
@@ -160,5 +172,5 @@ def _words(
     pinned = _as_long_as(segment, entry, env)
     if entry.args is None:
         return f"any `{name}` command {where}{pinned}"
-    here = f"in {entry.directory.path}" if entry.directory else "in any directory"
+    here = f"in {render.quote(entry.directory.path)}" if entry.directory else "in any directory"
     return f"exactly `{render.words(segment.words)}` {here}, {where}{pinned}"

@@ -99,7 +99,7 @@ class BoundCommand:
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
     run_by: Executable | None = None
     begins_with: Beginning = Beginning()
-    directory: Directory | None = None  # the one that is at `cwd`
+    directories: tuple[Directory, ...] = ()  # in which its commands may run, `cwd` among them
     real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 

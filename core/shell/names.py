@@ -67,14 +67,19 @@ def loads_nothing(segment: Segment) -> bool:
 
 def only_reads(segment: Segment) -> bool:
     """Tell whether its program surely does nothing but read and tell, whatever its arguments are."""
+    executable = segment.executable
+    typed = segment.words[0].value if segment.words else ""
     return (
-        loads_nothing(segment)
-        and {each.rpartition("/")[2] for each in (segment.words[0].value, _path_of(segment))} <= READS
+        executable is not None
+        and loads_nothing(segment)
+        and reads(executable.path, executable.real_path)
+        and typed.rpartition("/")[2] in READS
     )
 
 
-def _path_of(segment: Segment) -> str:
-    return segment.executable.path if segment.executable is not None else ""
+def reads(path: str, real_path: str) -> bool:
+    """Tell whether a program of the system, found at `path`, does nothing but read and tell."""
+    return path.rpartition("/")[2] in READS and _loads_nothing(path, path, real_path)
 
 
 @lru_cache(maxsize=_KEPT)
