@@ -15,6 +15,7 @@ from bot.config import LoadedConfig
 from bot.config.elevation import senders_by_name
 from bot.config.quorums import people_doubts, quorum_doubts
 from bot.config.search_path import changeable_directories
+from bot.doctor_allowlist import outdated_entries
 from bot.doctor_channels import channels
 from bot.doctor_placement import sandbox_use
 from bot.doctor_sandbox import attempts, host_attempts
@@ -44,6 +45,7 @@ async def examine(loaded: LoadedConfig, home: Path, socket: Path | None = None) 
         await operators(socket),
         await agents(loaded.config.daemon.socket, socket, home),
         *await channels(socket),
+        *await outdated_entries(socket),
         *_quorum(loaded),
         *_names(loaded),
         *search_path(loaded.config),

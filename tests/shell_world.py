@@ -29,6 +29,7 @@ class World:
     scripts: set[str] = field(default_factory=lambda: {"/usr/bin/zgrep"})
     files: set[str] = field(default_factory=lambda: {"/srv/run.sh", "/srv/tools/rg", "/tmp/cut"})
     directories: set[str] = field(default_factory=lambda: {"/", "/srv", "/srv/tools", "/tmp", STATE})
+    inodes: dict[str, int] = field(default_factory=dict)  # of directories; 1 for every other
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         if name in self.missing:
@@ -45,7 +46,7 @@ class World:
         return Executable(name, place, real, identity, trusted=system, script=place in self.scripts)
 
     def directory(self, path: str) -> Directory | None:
-        return Directory(path, 1, 1) if path in self.directories else None
+        return Directory(path, 1, self.inodes.get(path, 1)) if path in self.directories else None
 
     def real_directory(self, path: str) -> str | None:
         return path if path in self.directories else None

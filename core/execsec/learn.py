@@ -56,25 +56,28 @@ def offer(
     unsatisfied: Iterable[Segment], agent: str, place: Place, env: Sequence[tuple[str, str]] = ()
 ) -> AlwaysOffer:
     """Derive one entry for each segment that nothing admits yet; all of them, or none and why."""
+    segments = tuple(unsatisfied)
     entries: dict[AllowlistEntry, str] = {}
-    wider: dict[AllowlistEntry, str] = {}
-    for segment in unsatisfied:
-        reads = only_reads(segment)
-        why = _why_not(segment) or (None if reads else place.why_not_here(segment))
+    for segment in segments:
+        why = _why_not(segment) or (None if only_reads(segment) else place.why_not_here(segment))
         if why:
             return AlwaysOffer(why=why)
         entry = _entry(segment, agent, place, env)
         entries.setdefault(entry, _words(segment, entry, place.placement, env))
-        if reads and entry.sha256 is None:
-            any_of_it = structs.replace(entry, args=None, any_arguments=True)
-            wider.setdefault(any_of_it, _words(segment, any_of_it, place.placement, env))
-        else:
-            wider.setdefault(entry, entries[entry])
     if not entries:
         return AlwaysOffer(why="everything in it is admitted already")
-    if not any(each.any_arguments for each in wider):
-        wider = {}
+    wider = _wider(segments, agent, place, env) if all(map(only_reads, segments)) else {}
     return AlwaysOffer(tuple(entries), tuple(entries.values()), None, tuple(wider), tuple(wider.values()))
+
+
+def _wider(
+    segments: Sequence[Segment], agent: str, place: Place, env: Sequence[tuple[str, str]]
+) -> dict[AllowlistEntry, str]:
+    wider: dict[AllowlistEntry, str] = {}
+    for segment in segments:
+        entry = structs.replace(_entry(segment, agent, place, env), args=None, any_arguments=True)
+        wider.setdefault(entry, _words(segment, entry, place.placement, env))
+    return wider
 
 
 def _why_nowhere(segment: Segment) -> str:

@@ -283,8 +283,7 @@ async def test_a_permission_names_everybody_who_gave_it(desk, make_request):
 
 
 async def test_an_entry_that_several_people_left_names_them_all(desk, make_request):
-    entry = AllowlistEntry("/usr/bin/ls", real_path="/usr/bin/ls", agent="main")
-    asked = replace(make_request(), always=AlwaysOffer((entry,), ("ls, any arguments",)))
+    asked = make_request()
     request = await desk.approvals.ask(asked)
     for who in (ANN, BEA):
         await desk.says(request, who, Answer.ALLOW_ALWAYS)

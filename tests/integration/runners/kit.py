@@ -58,7 +58,10 @@ class Files:
         return Executable(name, name, os.path.realpath(name), identity)
 
     def directory(self, path: str) -> Directory | None:
-        found = Path(path).stat()
+        try:
+            found = Path(path).stat()
+        except OSError:
+            return None
         return Directory(path, found.st_dev, found.st_ino)
 
     def real_directory(self, path: str) -> str | None:
