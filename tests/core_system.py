@@ -49,11 +49,9 @@ class NotingRunner:
     hold: asyncio.Event | None = None
 
     def make_workspace(self, plan):
-        try:
-            Path(plan.workspace).mkdir(parents=True)
-        except FileExistsError:
-            return False
-        return True
+        there = Path(plan.workspace).exists()
+        Path(plan.workspace).mkdir(parents=True, exist_ok=True)
+        return not there
 
     async def run(self, order, sink):
         reverify(order, self.resolver)

@@ -20,23 +20,45 @@ def test_always_is_learned_used_listed_and_taken_back(daemon, finish):
     (request,) = daemon.pending()
     daemon.sayso("approve", request["id"], "always")
     assert finish(asking)[0] == 0
-    assert runs_unasked(daemon, "--", "touch", "there")
+    assert runs_unasked(daemon, *TOUCH)
+    other = daemon.ask("--", "touch", "there")
+    daemon.sayso("deny", daemon.pending()[0]["id"])
+    assert finish(other)[0] == 77
     row = next(row for row in daemon.json("allowlist", "list")["entries"] if row["source"] == "learned")
     assert (row["pattern"], row["agent"], row["request"]) == ("/usr/bin/touch", "main", request["id"])
-    assert row["lastUsedCommand"] == "touch there"
+    assert row["lastUsedCommand"] == "touch here"
+    assert row["directory"] == request["cwd"]
     assert row["lastResolvedPath"].endswith("/touch")
     told = daemon.sayso("allowlist", "list").stdout
     for words in (
         row["id"][:8],
         "/usr/bin/touch",
-        "(any arguments)",
+        f"(exactly here, in {request['cwd']})",
         "learned from an Always by",
-        "touch there",
+        "touch here",
     ):
         assert words in told
     daemon.sayso("allowlist", "remove", row["id"][:8])
     asking = daemon.ask(*TOUCH)
     (request,) = daemon.pending()
+    daemon.sayso("deny", request["id"])
+    assert finish(asking)[0] == 77
+
+
+def test_any_arguments_are_learned_where_a_program_only_reads(daemon, finish):
+    asking = daemon.ask("--", "ls", "-l")
+    (request,) = daemon.pending()
+    assert "any `ls` command" in request["alwaysAny"][0]
+    told = daemon.sayso("approve", request["id"], "always", "any").stdout
+    assert "Allowed always, with any arguments" in told
+    assert finish(asking)[0] == 0
+    assert runs_unasked(daemon, "--", "ls", "-la", "/etc")
+    asking = daemon.ask(*TOUCH)
+    (request,) = daemon.pending()
+    assert request["alwaysAny"] == []
+    refused = daemon.sayso("approve", request["id"], "always", "any", status=None)
+    assert refused.returncode != 0
+    assert "only programs that just read" in refused.stdout + refused.stderr
     daemon.sayso("deny", request["id"])
     assert finish(asking)[0] == 77
 

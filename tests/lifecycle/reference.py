@@ -95,7 +95,7 @@ class Facts:
 
     locked: bool = False
     revoked: set[str] = field(default_factory=set)
-    learned: set[tuple[str, str]] = field(default_factory=set)
+    learned: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     denied: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     permissions: dict[str, Permission] = field(default_factory=dict)
     taken_back: set[str] = field(default_factory=set)
@@ -118,7 +118,7 @@ class Reference:
         facts = self.facts
         if facts.locked or agent in facts.revoked or (agent, command) in facts.denied:
             return "deny", None
-        if command == FREE or (agent, command[0]) in facts.learned:
+        if command == FREE or (agent, command) in facts.learned:
             return "allow", None
         counting = [
             (permission.until, request_id)
@@ -178,7 +178,7 @@ class Reference:
         asked.state = "approved"
         asked.deadline = max(asked.deadline, self.now + LAST_MOMENT)
         if answer == "allow-always":
-            self.facts.learned.add((asked.agent, asked.command[0]))
+            self.facts.learned.add((asked.agent, asked.command))
         if for_ms is not None:
             self.facts.permissions[request_id] = Permission(
                 asked.agent, asked.command, self.now + for_ms, uses

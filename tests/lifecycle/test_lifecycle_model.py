@@ -422,7 +422,7 @@ class Lifecycle(RuleBasedStateMachine):
         assert len(await self.mortal.store.deny_rules()) >= len(model.denied)
         assert await self.mortal.store.locked() is model.locked
         learned = {
-            (agent, entry.pattern.rpartition("/")[2])
+            (agent, (entry.pattern.rpartition("/")[2], *entry.args))
             for agent in AGENTS
             for entry in await self.mortal.store.learned(agent)
         }

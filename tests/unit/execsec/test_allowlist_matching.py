@@ -66,9 +66,7 @@ def test_an_operators_entry_matches_the_real_path_or_the_link_it_names() -> None
 
 
 def test_a_learned_entry_needs_the_same_name_and_the_same_file_behind_it() -> None:
-    entry = AllowlistEntry(
-        "/usr/bin/xzcat", ("x",), real_path="/usr/bin/xz", agent="main", directory=SRV
-    )
+    entry = AllowlistEntry("/usr/bin/xzcat", ("x",), real_path="/usr/bin/xz", agent="main", directory=SRV)
     same, moved = (
         World(links={"/usr/bin/xzcat": "/usr/bin/xz"}),
         World(links={"/usr/bin/xzcat": "/usr/bin/cat"}),

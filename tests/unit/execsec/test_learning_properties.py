@@ -126,7 +126,9 @@ def test_what_always_admits_is_never_more_than_its_words_say(
     offer = judge(seen(*one)).always
     entries = offer.wider if wider else offer.entries
     assume(entries)
-    assume(judge(seen(*other), ask="on-miss").always.entries)  # what is never remembered is asked about anyway
+    assume(
+        judge(seen(*other), ask="on-miss").always.entries
+    )  # what is never remembered is asked about anyway
     same_place = one[2:] == other[2:] or one[0] in READING
     same = one[0] == other[0] and (wider or (one[1] == other[1] and same_place))
     assert effect(seen(*one), *entries, ask="off") == "allow"
