@@ -124,8 +124,10 @@ class Gate:
         request = self._request(case, verdict, RequestKind.ASK, peer)
         if verdict.effect is Effect.DENY:
             return await self._refuse(request)
+        if self._made_workspace(case):
+            return None  # an answer is tied to the directory that is there
         if verdict.effect is Effect.ASK:
-            return None if self._made_workspace(case) else await self._put_to_people(request, case)
+            return await self._put_to_people(request, case)
         change = replace(lifecycle.allowed(request, self._clock.now()), basis=case.basis)
         if not await self._ledger.commit(change):
             return await self._barred(request, case)
@@ -228,7 +230,7 @@ class Gate:
         return outcome_of(change.request)
 
     def _made_workspace(self, case: Case) -> bool:
-        """Make the workspace for a question; where that fails the run will say why."""
+        """Make the workspace before the run; where that fails the run will say why."""
         runner = self._runners.get(case.placed.placement)
         if runner is None or case.facts is None:
             return False

@@ -37,7 +37,7 @@ def bind(bound: BoundCommand) -> Binding:
         "agent": bound.agent,
         "session": bound.session,
         "command": bound.canonical,
-        "cwd": [bound.cwd, *map(structs.astuple, bound.directories)],
+        "cwd": bound.cwd,
         "env": [(name, _digest(value)) for name, value in sorted(bound.env)],
         "stdin": bound.stdin,
         "placement": bound.placement.value,
@@ -48,6 +48,8 @@ def bind(bound: BoundCommand) -> Binding:
     }
     if bound.run_by:
         parts["shell"] = _told(bound.run_by)
+    if bound.directories:
+        parts["cwd.directories"] = [structs.astuple(each) for each in bound.directories]
     digests = {name: _digest(value) for name, value in parts.items()}
     digests["plan"] = _plan_digest(bound.plan)
     named = tuple(sorted(digests.items()))

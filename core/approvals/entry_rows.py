@@ -61,7 +61,7 @@ def kept_row(kept: KeptEntry, secrets: Sequence[str]) -> dict[str, Any]:
 
 def notes_on(entry: AllowlistEntry, config: Config, agents: frozenset[str]) -> list[str]:
     """Say what an operator may not expect of an entry."""
-    notes = [_OUTDATED] if admits_nothing(entry) else []
+    notes = [f"`{safe(entry.pattern)}`: {_OUTDATED}"] if admits_nothing(entry) else []
     base = posixpath.basename(entry.pattern)
     found = variants(base) if base else frozenset[str]()
     if found & _NEVER_LISTED:

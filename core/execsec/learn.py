@@ -38,18 +38,18 @@ class Place:
 
     def why_not_here(self, segment: Segment) -> str | None:
         """Say why nothing is remembered of what may be configured by the directory that it runs in."""
-        directory = directory_of(segment, self.directories)
-        if directory is None:
-            return _why_nowhere(segment)
-        if self.placement is Placement.SANDBOX or loads_nothing(segment):
-            return None
-        for path in (directory.path, *paths(segment)):
-            if any(_lies_in(path, workspace) for workspace in self.workspaces):
-                return (
-                    f"agents can write {safe(path)}, so `{safe(segment.words[0].value)}` could be made to do "
-                    "something else with the same words, outside the sandbox"
-                )
-        return None
+        outside = self.placement is not Placement.SANDBOX and not loads_nothing(segment)
+        written = self._written_by_agents(segment) if outside else None
+        if written is not None:
+            return (
+                f"agents can write {safe(written)}, so `{safe(segment.words[0].value)}` could be made to do "
+                "something else with the same words, outside the sandbox"
+            )
+        return None if directory_of(segment, self.directories) else _why_nowhere(segment)
+
+    def _written_by_agents(self, segment: Segment) -> str | None:
+        named = map(posixpath.normpath, (*segment.places, *paths(segment)))
+        return next((path for path in named if any(_lies_in(path, each) for each in self.workspaces)), None)
 
 
 def offer(
@@ -90,7 +90,6 @@ def _why_nowhere(segment: Segment) -> str:
 
 
 def _lies_in(path: str, directory: str) -> bool:
-    path = posixpath.normpath(path) if "/." in path or "//" in path else path
     return path == directory or path.startswith(f"{directory.rstrip('/')}/")
 
 

@@ -60,11 +60,14 @@ class Binding:
     parts: tuple[tuple[str, str], ...]
 
     def changed(self, other: Binding) -> tuple[str, ...]:
-        """Name the parts in which the other differs."""
+        """Name the parts in which the other differs.
+
+        `cwd.directories` tells more of `cwd`: a binding that was made when nobody told that is held to the rest.
+        """
         mine, theirs = dict(self.parts), dict(other.parts)
-        return tuple(
-            sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
-        )
+        differ = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
+        told = {name.partition(".")[0] for name in differ if name in mine or "." not in name}
+        return tuple(sorted(told))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from core.approvals.rules import Rules
 from core.approvals.service import Approvals
 from core.approvals.standing import permitting
 from core.elevated.authority import Authority
-from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.decision import Decision, Effect, Layer, Obligation
 from core.model.outcome import Status
 from core.model.principal import Reviewer, Sender

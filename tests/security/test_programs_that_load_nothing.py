@@ -94,9 +94,26 @@ def test_what_only_reads_loads_nothing() -> None:
     assert READS < LOADS_NOTHING
 
 
-WRITERS = (
-    "cp mv rm sort uniq find tree split tee touch mkdir date sync file gzip truncate install shred".split()
-)
+WRITERS = [
+    "cp",
+    "mv",
+    "rm",
+    "sort",
+    "uniq",
+    "find",
+    "tree",
+    "split",
+    "tee",
+    "touch",
+    "mkdir",
+    "date",
+    "sync",
+    "file",
+    "gzip",
+    "truncate",
+    "install",
+    "shred",
+]
 
 
 @pytest.mark.parametrize("name", WRITERS)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from adapters.stores.sqlite import open_store
 from core.audit import verify
 from core.model.request import AuditEvent, Request, State
-from tests.torture.actors import LEARNED_FROM, Notes
+from tests.torture.actors import Notes
 from tests.torture.site import PEOPLE, Site
 
 # What may follow what, by the events of one request; written down apart from the code that is tried here.
