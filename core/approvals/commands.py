@@ -19,6 +19,7 @@ HELP = """\
 /approve ID: allow it once
 /approve ID for 30m: allow it, and the same again for that time (30s, 30m, 2h, 1d)
 /approve ID always: allow it, and remember it where that is offered
+/approve ID always any: remember it with any arguments, where that is offered
 /deny ID [reason]: do not allow it
 /deny ID always [reason]: do not allow it, now or later
 /elevated: see where commands of this chat's session run, and who is asked

@@ -62,7 +62,7 @@ class Binding:
     def changed(self, other: Binding) -> tuple[str, ...]:
         """Name the parts in which the other differs.
 
-        `cwd.directories` tells more of `cwd`: a binding that was made when nobody told that is held to the rest.
+        `cwd.directories` tells more of `cwd`: a binding that lacks it is held to the others.
         """
         mine, theirs = dict(self.parts), dict(other.parts)
         differ = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}

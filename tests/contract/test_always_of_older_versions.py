@@ -87,7 +87,7 @@ async def test_what_an_operator_wrote_before_still_counts(system, desk, tmp_path
     assert list(judged([row])) == []
 
 
-async def test_the_database_keeps_them_over_a_restart_until_they_are_removed(tmp_path, clock, make_request):
+async def test_the_database_keeps_them_over_a_restart_until_they_are_removed(tmp_path, clock):
     path = tmp_path / "own.db"
     async with open_store(path):
         pass

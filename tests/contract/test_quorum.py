@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_said
 
 from adapters.stores.sqlite import open_store
 from core.approvals.entry_rows import kept_row
@@ -17,6 +18,7 @@ from core.approvals.rules import Rules
 from core.approvals.service import Approvals
 from core.approvals.standing import permitting
 from core.elevated.authority import Authority
+from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.decision import Decision, Effect, Layer, Obligation
 from core.model.outcome import Status
 from core.model.principal import Reviewer, Sender
@@ -161,6 +163,38 @@ async def test_the_narrowest_answer_is_what_is_allowed(
         [(for_ms, uses)] if for_ms else []
     )
     assert bool(await desk.store.learned("main")) == (decision == "allow-always")
+
+
+LS = AllowlistEntry("/usr/bin/ls", ("-l",), real_path="/usr/bin/ls", agent="main")
+ANY_LS = replace_said(LS, args=None, any_arguments=True)
+READING = AlwaysOffer((LS,), ("exactly `ls -l` in any directory",), None, (ANY_LS,), ("any `ls` command",))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "decision", "left"),
+    [
+        (Answer.ALLOW_ALWAYS, Answer.ALLOW_ALWAYS_ANY, "allow-always", (LS,)),
+        (Answer.ALLOW_ALWAYS_ANY, Answer.ALLOW_ALWAYS, "allow-always", (LS,)),
+        (Answer.ALLOW_ALWAYS_ANY, Answer.ALLOW_ALWAYS_ANY, "allow-always-any", (ANY_LS,)),
+        (Answer.ALLOW_ALWAYS_ANY, Answer.ALLOW_ONCE, "allow-once", ()),
+    ],
+)
+async def test_any_arguments_are_remembered_only_if_all_said_so(
+    desk, make_request, first, second, decision, left
+):
+    request = await desk.approvals.ask(replace(make_request(), always=READING))
+    for who, answer in ((ANN, first), (BEA, second)):
+        assert (await desk.says(request, who, answer)).accepted
+    assert (await desk.store.request(request.id)).resolution.decision == decision
+    assert await desk.store.learned("main") == left
+
+
+async def test_of_any_arguments_and_a_time_the_time_is_left(desk, make_request):
+    request = await desk.approvals.ask(replace(make_request(), always=READING))
+    await desk.says(request, ANN, Answer.ALLOW_ALWAYS_ANY)
+    await desk.says(request, BEA, Answer.ALLOW_FOR, for_ms=15 * MINUTES)
+    assert (await desk.store.request(request.id)).resolution.decision == "allow-for"
+    assert await desk.store.learned("main") == ()
 
 
 async def test_the_last_answer_of_a_person_is_theirs(desk, make_request):

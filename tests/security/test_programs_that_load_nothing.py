@@ -95,25 +95,9 @@ def test_what_only_reads_loads_nothing() -> None:
 
 
 WRITERS = [
-    "cp",
-    "mv",
-    "rm",
-    "sort",
-    "uniq",
-    "find",
-    "tree",
-    "split",
-    "tee",
-    "touch",
-    "mkdir",
-    "date",
-    "sync",
-    "file",
-    "gzip",
-    "truncate",
-    "install",
-    "shred",
-]
+    "cp", "mv", "rm", "sort", "uniq", "find", "tree", "split", "touch", "mkdir", "date", "sync", "file",
+    "gzip", "truncate", "install", "shred", "xxd", "hostname", "rg", "jq", "csplit", "dir", "mktemp", "sleep", "ping",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRITERS)
