@@ -25,7 +25,7 @@ async def outdated_entries(socket: Path) -> list[Check]:
 
 def judged(rows: Sequence[dict[str, Any]]) -> Iterator[Check]:
     """Warn of learned entries that admit nothing any more."""
-    ids = [row["id"][:8] for row in rows if row["admitsNothing"]]
+    ids = [row["id"][:8] for row in rows if row.get("admitsNothing")]
     if ids:
         count = "1 learned entry admits" if len(ids) == 1 else f"{len(ids)} learned entries admit"
         named = ", ".join(ids[:_NAMED]) + (", …" if len(ids) > _NAMED else "")

@@ -63,6 +63,25 @@ def test_any_arguments_are_learned_where_a_program_only_reads(daemon, finish):
     assert finish(asking)[0] == 77
 
 
+def test_what_an_older_version_exported_is_told_to_admit_nothing_wherever_it_is_listed(
+    daemon, finish, tmp_path
+):
+    old = {"pattern": "/usr/bin/touch", "realPath": "/usr/bin/touch"}
+    file = tmp_path / "exec-approvals.json"
+    file.write_text(json.dumps({"version": 1, "agents": {"main": {"allowlist": [old]}}}))
+    told = daemon.sayso("allowlist", "import", str(file))
+    assert "`/usr/bin/touch`: it admits nothing" in told.stdout + told.stderr
+    assert "  it admits nothing: Always left it before" in daemon.sayso("allowlist", "list").stdout
+    (row,) = [row for row in daemon.json("allowlist", "list")["entries"] if row["admitsNothing"]]
+    asking = daemon.ask(*TOUCH)
+    daemon.sayso("deny", daemon.pending()[0]["id"])
+    assert finish(asking)[0] == 77
+    checks = daemon.sayso("doctor", status=None).stdout
+    assert f"1 learned entry admits nothing ({row['id'][:8]})" in checks
+    daemon.sayso("allowlist", "remove", row["id"][:8])
+    assert "admits nothing" not in daemon.sayso("doctor", status=None).stdout
+
+
 def test_entries_are_added_and_outlive_a_restart(daemon):
     told = daemon.sayso("allowlist", "add", "/usr/bin/touch", "--args", "'a b' c", "--agent", "main").stdout
     assert "exactly 'a b' c" in told

@@ -31,6 +31,7 @@ _ANSWERING = (
     "a  or once      allow it once",
     "f 30m           allow it, and exactly this again for that time (30s, 30m, 2h, 1d)",
     "A  or always    allow it and remember what the card says",
+    "any             allow it and remember it with any arguments, where the card offers that",
     "d  or deny      deny it; words after it are the reason the agent reads",
     "D  or never     deny exactly this command of this agent from now on; a reason may follow",
     "list            show all that wait",
