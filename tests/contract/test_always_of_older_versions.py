@@ -129,6 +129,9 @@ async def test_a_question_of_an_older_version_offers_no_always_and_once_still_co
     card = card_of(request)
     assert not card.offers_always
     assert card.always_why == "it was asked by an older Sayso; allow it once, and Always the next time"
+    (listed,) = await system.console.pending()
+    assert (listed["always"], listed["alwaysAny"]) == ([], [])
+    assert (await system.console.show(request.id))["always"] == {"words": [], "why": card.always_why}
     for answer in (Answer.ALLOW_ALWAYS, Answer.ALLOW_ALWAYS_ANY):
         told = await system.console.resolve(Review(request.id, answer, ALICE))
         assert not told["accepted"]

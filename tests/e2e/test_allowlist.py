@@ -49,6 +49,7 @@ def test_any_arguments_are_learned_where_a_program_only_reads(daemon, finish):
     asking = daemon.ask("--", "ls", "-l")
     (request,) = daemon.pending()
     assert "any `ls` command" in request["alwaysAny"][0]
+    assert "any `ls` command" in daemon.sayso("show", request["id"]).stdout
     told = daemon.sayso("approve", request["id"], "always", "any").stdout
     assert "Allowed always, with any arguments" in told
     assert finish(asking)[0] == 0
