@@ -17,6 +17,7 @@ from bot.config.quorums import people_doubts, quorum_doubts
 from bot.config.search_path import changeable_directories
 from bot.config.standing import exposed_on
 from bot.config.way import way_to
+from bot.doctor_allowlist import outdated_entries
 from bot.doctor_channels import channels
 from bot.doctor_placement import sandbox_use
 from bot.doctor_sandbox import attempts, host_attempts
@@ -46,6 +47,7 @@ async def examine(loaded: LoadedConfig, home: Path, socket: Path | None = None) 
         await operators(socket),
         await agents(loaded.config.daemon.socket, socket, home),
         *await channels(socket),
+        *await outdated_entries(socket),
         *_quorum(loaded),
         *_names(loaded),
         *search_path(loaded.config),

@@ -29,7 +29,7 @@ from core.approvals.binding import bind
 from core.config import SandboxOverrides, Scope
 from core.errors import RunError
 from core.judge import Site
-from core.model.command import Executable, FileIdentity, RealPath
+from core.model.command import Directory, Executable, FileIdentity, RealPath
 from core.model.plan import BoundCommand, Limits, RunOrder, RunResult, SandboxPlan
 from core.model.session import SessionKey
 from core.ports import Runner
@@ -102,6 +102,9 @@ class _NoPrograms:
 
     def real_directory(self, path: str) -> str | None:
         return path
+
+    def directory(self, path: str) -> Directory | None:
+        """Know none."""
 
 
 async def attempts(loaded: LoadedConfig, site: Site) -> list[Check]:

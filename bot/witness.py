@@ -15,7 +15,7 @@ from adapters.runners.host_namespace import keeps_unwritten
 from bot.apart import places_on
 from bot.config.marks import Mark, mark_of
 from core.display import safe_line
-from core.model.plan import RunOrder, RunResult
+from core.model.plan import RunOrder, RunResult, SandboxPlan
 from core.model.request import MIN_PREFIX
 from core.ports import OutputSink, Runner
 
@@ -150,3 +150,7 @@ class WatchedRunner:
         """Run the order, as the runner does it."""
         with self._witness.watching(order):
             return await self._runner.run(order, sink)
+
+    def make_workspace(self, plan: SandboxPlan) -> bool:
+        """Make the workspace, as the runner does it."""
+        return self._runner.make_workspace(plan)

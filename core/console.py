@@ -17,7 +17,7 @@ from core.approvals.recovery import EVERYTHING_LOCKED, TOKEN_REVOKED
 from core.approvals.rehearsal import rehearsal
 from core.approvals.service import Approvals
 from core.audit import to_row, verify
-from core.console_rows import delivery_row, event_row, notifications, review_row, summary
+from core.console_rows import delivery_row, event_row, notifications, offered, review_row, summary
 from core.credentials import Credentials
 from core.elevations import Elevations
 from core.errors import RequestError, UnknownRequest
@@ -94,6 +94,7 @@ class OperatorConsole:
     async def show(self, request_id: str) -> dict[str, Any]:
         """Tell everything about one request."""
         request = await self._find(request_id)
+        always = offered(request)
         record = [event_row(chained) for chained in await self._store.events_about(request.id)]
         deliveries = await self._store.deliveries(request.id)
         return {
@@ -104,7 +105,7 @@ class OperatorConsole:
             "approval": request.resolution.to_json(request.id) if request.resolution else None,
             "outcome": outcome_of(request).to_json(),
             "verdict": request.verdict,
-            "always": {"words": list(request.always.words), "why": request.always.why},
+            "always": {"words": list(always.words), "why": always.why},
             "binding": request.binding.digest,
             "reviews": [review_row(given) for given in request.reviews],
             "copies": [delivery_row(delivery) for delivery in deliveries],

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from core.approvals.card import progress_line, settled_line
+from core.approvals.offers import always_offer
+from core.approvals.terms import ANYTHING
+from core.model.allowlist import AlwaysOffer
 from core.model.history import Delivery
-from core.model.request import ChainedEvent, Change, GivenReview, Request
+from core.model.request import ChainedEvent, Change, GivenReview, Request, State
 
 NOTIFICATIONS = {
     "approval.requested": "exec.approval.requested",
@@ -25,8 +28,14 @@ NOTIFICATIONS = {
 }
 
 
+def offered(request: Request) -> AlwaysOffer:
+    """Give what Always leaves, or would have left where the question is settled."""
+    return always_offer(request, ANYTHING) if request.state is State.WAITING else request.always
+
+
 def summary(request: Request) -> dict[str, Any]:
     """Tell of a request what fits in a list."""
+    always = offered(request)
     return {
         "id": request.id,
         "state": request.state.value,
@@ -40,7 +49,8 @@ def summary(request: Request) -> dict[str, Any]:
         "rule": request.verdict.get("rule"),
         "source": request.verdict.get("source"),
         "where": request.verdict.get("where"),
-        "always": list(request.always.words),
+        "always": list(always.words),
+        "alwaysAny": list(always.wider_words),
         "createdAt": request.created_at,
         "deadline": request.deadline,
         "endedAt": request.ended_at,

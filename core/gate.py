@@ -27,7 +27,7 @@ from core.decider import Decider
 from core.elevated.authority import authority
 from core.elevated.levels import Asking
 from core.elevations import ELEVATION_ENDED, Elevations
-from core.errors import BindingMismatch, StoreError, UnknownRequest
+from core.errors import BindingMismatch, RunError, StoreError, UnknownRequest
 from core.judge import LOCKED, REVOKED, Case, Judge
 from core.model.call import EXEC, ToolCall
 from core.model.command import Placement
@@ -105,6 +105,8 @@ class Gate:
         if verdict.effect is Effect.DENY:
             return await self._refuse(request)
         if verdict.effect is Effect.ASK:
+            if self._made_workspace(case):
+                return None  # what Always offers is for a directory that is there
             return await self._ask_and_follow(request, case, observer)
         return await self._run(lifecycle.allowed(request, self._clock.now()), case, verdict, observer)
 
@@ -122,6 +124,8 @@ class Gate:
         request = self._request(case, verdict, RequestKind.ASK, peer)
         if verdict.effect is Effect.DENY:
             return await self._refuse(request)
+        if self._made_workspace(case):
+            return None  # an answer is tied to the directory that is there
         if verdict.effect is Effect.ASK:
             return await self._put_to_people(request, case)
         change = replace(lifecycle.allowed(request, self._clock.now()), basis=case.basis)
@@ -224,6 +228,17 @@ class Gate:
         except StoreError as error:
             return replace(outcome_of(change.request), reason=f"{_reason(request)} (not recorded: {error})")
         return outcome_of(change.request)
+
+    def _made_workspace(self, case: Case) -> bool:
+        """Make the workspace before the run; where that fails the run will say why."""
+        runner = self._runners.get(case.placed.placement)
+        if runner is None or case.facts is None:
+            return False
+        try:
+            return runner.make_workspace(case.bound.plan)
+        except RunError as error:
+            log.info("no workspace for a question: %s", error)
+            return False
 
     async def _ask_and_follow(self, request: Request, case: Case, observer: RunObserver) -> Outcome | None:
         asked = await self._put_to_people(request, case)

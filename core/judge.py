@@ -24,7 +24,7 @@ from core.execsec.policy import ExecPolicy, effective
 from core.execsec.tighten import in_force
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import EXEC, CommandText, ToolCall
-from core.model.command import CommandFacts, Placement
+from core.model.command import CommandFacts, Directory, Placement
 from core.model.decision import Decision, Effect, Layer, most_telling, strictest
 from core.model.elevation import NOT_ELEVATED, Standing
 from core.model.plan import Beginning, Binding, BoundCommand, Limits, SandboxPlan, WorkspaceAccess
@@ -252,7 +252,14 @@ class Judge:
 
     def _effective(self, agent: str, placement: Placement) -> ExecPolicy:
         own = (self.site.state_dir, *self.site.protected)
-        return effective(self.config, agent, placement, home=self.site.home, protected_paths=own)
+        return effective(
+            self.config,
+            agent,
+            placement,
+            home=self.site.home,
+            protected_paths=own,
+            workspaces=self.site.workspaces,
+        )
 
     def _client_case(self, call: ToolCall, tool: Decision, names: NameResolver | None) -> Case:
         around = self._around(call)
@@ -358,7 +365,14 @@ class Judge:
             scripts=tuple(scripts),
             run_by=find_shell(run_argv(facts), self._resolver) if facts else None,
             begins_with=begins_with(facts) if facts else Beginning(),
+            directories=self._directories(facts, cwd) if facts else (),
         )
+
+    def _directories(self, facts: CommandFacts, cwd: str) -> tuple[Directory, ...]:
+        if any(each.path == cwd for each in facts.directories):
+            return facts.directories
+        own = self._resolver.directory(cwd)
+        return (own, *facts.directories) if own else facts.directories
 
 
 def _shown(plan: SandboxPlan, directory: str, placement: Placement) -> bool:

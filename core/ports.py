@@ -7,9 +7,9 @@ from typing import Protocol, Self
 
 from core.model.card import Card
 from core.model.chat import Press, Reply, Typed
-from core.model.command import Executable, FileIdentity, Placement, RealPath
+from core.model.command import Directory, Executable, FileIdentity, Placement, RealPath
 from core.model.notice import Notice
-from core.model.plan import RunOrder, RunResult
+from core.model.plan import RunOrder, RunResult, SandboxPlan
 from core.model.request import (
     AuditEvent,
     ChainedEvent,
@@ -76,6 +76,10 @@ class Resolver(Protocol):
         """Return the real path of an existing directory, or None."""
         ...
 
+    def directory(self, path: str) -> Directory | None:
+        """Tell which directory is at an absolute path now, or None."""
+        ...
+
     def real_path(self, path: str) -> RealPath | None:
         """Follow an absolute path through every link as far as it exists; None where that cannot be told."""
         ...
@@ -108,6 +112,13 @@ class Runner(Protocol):
 
         Raises BindingMismatch where something changed, RunError where the place cannot be set up. When
         cancelled it kills the whole run before it lets the cancellation through.
+        """
+        ...
+
+    def make_workspace(self, plan: SandboxPlan) -> bool:
+        """Make the workspace where that is Sayso's to make and is not there; tell whether it was made now.
+
+        Raises RunError where it cannot be made.
         """
         ...
 

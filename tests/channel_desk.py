@@ -22,6 +22,7 @@ _ANSWERS: dict[str, Answer] = {
     Verb.ALLOW_ONCE: Answer.ALLOW_ONCE,
     Verb.ALLOW_FOR: Answer.ALLOW_FOR,
     Verb.ALLOW_ALWAYS: Answer.ALLOW_ALWAYS,
+    Verb.ALLOW_ALWAYS_ANY: Answer.ALLOW_ALWAYS_ANY,
     Verb.DENY: Answer.DENY,
     Verb.DENY_ALWAYS: Answer.DENY_ALWAYS,
 }

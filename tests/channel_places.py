@@ -224,6 +224,7 @@ class OnTerminal:
         Answer.ALLOW_ONCE: "a",
         Answer.ALLOW_FOR: "f 15m",
         Answer.ALLOW_ALWAYS: "A",
+        Answer.ALLOW_ALWAYS_ANY: "any",
         Answer.DENY: "d",
         Answer.DENY_ALWAYS: "D",
     }
@@ -301,6 +302,7 @@ class OnTelegram:
         Answer.ALLOW_ONCE: "Allow once",
         Answer.ALLOW_FOR: "Allow 15 min",
         Answer.ALLOW_ALWAYS: "Always allow",
+        Answer.ALLOW_ALWAYS_ANY: "Always, any arguments",
         Answer.DENY: "Deny",
         Answer.DENY_ALWAYS: "Deny always",
     }

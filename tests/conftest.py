@@ -12,7 +12,7 @@ import pytest
 
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
 from core.model.call import CommandText, ToolCall
-from core.model.command import Placement
+from core.model.command import Directory, Placement
 from core.model.plan import Binding
 from core.model.request import Request, RequestKind, State
 from core.model.session import SessionKey
@@ -32,6 +32,9 @@ for variable in ("SAYSO_SOCKET", "RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"):
 # A shell's background job ignores Ctrl-C, and every process that it starts would: some tests press it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+PROJECT = Directory("/srv/project", 1, 1)
 
 
 class ManualClock:
@@ -62,7 +65,9 @@ def make_request(clock: ManualClock) -> Callable[..., Request]:
     """Make a waiting request for `rm -rf build`; keyword arguments replace fields."""
 
     def make(request_id: str = "11111111-aaaa-4aaa-8aaa-000000000001", **fields: Any) -> Request:
-        entry = AllowlistEntry("/usr/bin/rm", real_path="/usr/bin/rm", agent="main")
+        entry = AllowlistEntry(
+            "/usr/bin/rm", ("-rf", "build"), real_path="/usr/bin/rm", agent="main", directory=PROJECT
+        )
         request = Request(
             id=request_id,
             kind=RequestKind.RUN,
@@ -81,7 +86,7 @@ def make_request(clock: ManualClock) -> Callable[..., Request]:
             binding=Binding("b" * 64, (("command", "c" * 64),)),
             created_at=clock.now(),
             deadline=clock.now() + 120_000,
-            always=AlwaysOffer((entry,), ("any `rm` command in the sandbox",)),
+            always=AlwaysOffer((entry,), ("exactly `rm -rf build` in /srv/project, in the sandbox",)),
         )
         return replace(request, **fields)
 

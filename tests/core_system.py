@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -47,6 +48,11 @@ class NotingRunner:
     orders: list = field(default_factory=list)
     fault: Exception | None = None
     hold: asyncio.Event | None = None
+
+    def make_workspace(self, plan):
+        there = Path(plan.workspace).exists()
+        Path(plan.workspace).mkdir(parents=True, exist_ok=True)
+        return not there
 
     async def run(self, order, sink):
         reverify(order, self.resolver)

@@ -12,7 +12,7 @@ from core.execsec.decide import ExecJudgement, decide
 from core.execsec.policy import ExecPolicy, effective
 from core.model.allowlist import AllowlistEntry
 from core.model.call import CommandText
-from core.model.command import CommandFacts, Executable, FileIdentity, Placement
+from core.model.command import CommandFacts, Directory, Executable, FileIdentity, Placement
 from core.shell.inspect import inspect
 from core.shell.parse import Parse, parse
 
@@ -29,6 +29,7 @@ class World:
     scripts: set[str] = field(default_factory=lambda: {"/usr/bin/zgrep"})
     files: set[str] = field(default_factory=lambda: {"/srv/run.sh", "/srv/tools/rg", "/tmp/cut"})
     directories: set[str] = field(default_factory=lambda: {"/", "/srv", "/srv/tools", "/tmp", STATE})
+    inodes: dict[str, int] = field(default_factory=dict)  # of directories; 1 for every other
 
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         if name in self.missing:
@@ -43,6 +44,9 @@ class World:
         real = self.links.get(place, place)
         identity = FileIdentity(1, 1, 1, 1, 1, None if system else "a" * 64)
         return Executable(name, place, real, identity, trusted=system, script=place in self.scripts)
+
+    def directory(self, path: str) -> Directory | None:
+        return Directory(path, 1, self.inodes.get(path, 1)) if path in self.directories else None
 
     def real_directory(self, path: str) -> str | None:
         return path if path in self.directories else None

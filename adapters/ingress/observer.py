@@ -29,6 +29,7 @@ def card_json(card: Card) -> dict[str, Any]:
         "written": card.written,
         "env": [list(pair) for pair in card.env],
         "always": list(card.always),
+        "alwaysAny": list(card.always_any),
         "alwaysWhy": card.always_why,
         "createdAt": card.created_at,
         "deadline": card.deadline,

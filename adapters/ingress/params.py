@@ -202,7 +202,7 @@ class Resolve(Params):
     """`exec.approval.resolve`."""
 
     id: RequestId
-    decision: Literal["allow-once", "allow-for", "allow-always", "deny", "deny-always"]
+    decision: Literal["allow-once", "allow-for", "allow-always", "allow-always-any", "deny", "deny-always"]
     reason: Annotated[Text, Field(max_length=2000)] | None = None
     for_ms: Annotated[int, Field(ge=SHORTEST_MS, le=LONGEST_MS)] | None = None
     max_uses: Annotated[int, Field(ge=1, le=MOST_USES)] | None = None

@@ -25,7 +25,7 @@ from typing import Self
 
 from adapters.resolvers.aliases import aliases
 from adapters.resolvers.reading import BEGINNING, Reading
-from core.model.command import NOT_LOOKED_AT, UNHASHED, Executable, FileIdentity, RealPath
+from core.model.command import NOT_LOOKED_AT, UNHASHED, Directory, Executable, FileIdentity, RealPath
 
 _OTHERS_WRITE = S_IWGRP | S_IWOTH
 _EXECUTE = S_IXUSR | S_IXGRP | S_IXOTH
@@ -122,6 +122,14 @@ class FilesystemResolver:
             return real if path.startswith("/") and S_ISDIR(_status(real).st_mode) else None
         except (OSError, ValueError):
             return None
+
+    def directory(self, path: str) -> Directory | None:
+        """Tell which directory is at an absolute path now, or None."""
+        try:
+            status = _status(path)
+        except (OSError, ValueError):
+            return None
+        return Directory(path, status.st_dev, status.st_ino) if S_ISDIR(status.st_mode) else None
 
     def real_path(self, path: str) -> RealPath | None:
         """Follow an absolute path through every link as far as it exists; None where that cannot be told."""

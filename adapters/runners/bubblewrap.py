@@ -28,7 +28,7 @@ from adapters.runners.sources import Sources
 from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.threshold import Threshold
-from adapters.runners.workspaces import prepare
+from adapters.runners.workspaces import made, prepare
 from core.errors import RunError
 from core.model.command import Placement
 from core.model.plan import RunOrder, RunResult, SandboxPlan
@@ -173,6 +173,10 @@ class BubblewrapRunner:
         self._output_dir = output_dir
         self._workspace_root = workspace_root
         self._guardian = guardian or Guardian()
+
+    def make_workspace(self, plan: SandboxPlan) -> bool:
+        """Make the workspace where that is Sayso's to make and is not there; tell whether it was made now."""
+        return made(plan.workspace, running_account(plan.user), self._workspace_root)
 
     async def run(self, order: RunOrder, sink: OutputSink) -> RunResult:
         """Run the order in its sandbox; no process of it is left afterwards."""

@@ -35,7 +35,7 @@ from adapters.runners.process import Launch, Streams, supervise
 from adapters.runners.syscalls import sealed
 from adapters.runners.threaded import scopes_abstract_sockets
 from adapters.runners.threshold import Threshold
-from adapters.runners.workspaces import check, prepare
+from adapters.runners.workspaces import check, made, prepare
 from core.approvals.binding import reverify
 from core.errors import RunError
 from core.model.command import Placement
@@ -87,6 +87,10 @@ class HostRunner:
         self._output_dir = output_dir
         self._workspace_root = workspace_root
         self._guardian = guardian or Guardian()
+
+    def make_workspace(self, plan: SandboxPlan) -> bool:
+        """Make the workspace where that is Sayso's to make and is not there; tell whether it was made now."""
+        return made(plan.workspace, host_account(plan.user), self._workspace_root)
 
     async def run(self, order: RunOrder, sink: OutputSink) -> RunResult:
         """Run the order on the host; its process group is gone afterwards."""

@@ -54,6 +54,14 @@ def prepare(path: str, account: Account, root: str, *, key: str = _KEY, write: b
         check(path, account, key=key, write=write)
 
 
+def made(path: str, account: Account, root: str) -> bool:
+    """Make a workspace of Sayso's own that is not there yet; tells whether it did."""
+    if Path(root) not in Path(path).parents or os.path.lexists(path):
+        return False
+    ensure(path, account)
+    return True
+
+
 def _make(path: Path, account: Account) -> None:
     if not os.path.lexists(path):
         _make_parents(path)

@@ -21,7 +21,7 @@ from core.model.tightening import DocumentSettings
 _TO_JSON = msgspec.json.Encoder().encode
 _TO_REQUEST = msgspec.json.Decoder(Request).decode
 # A yes for a time ends with its time: it does not count as "approved before".
-_YES = frozenset((Answer.ALLOW_ONCE.value, Answer.ALLOW_ALWAYS.value))
+_YES = frozenset((Answer.ALLOW_ONCE.value, Answer.ALLOW_ALWAYS.value, Answer.ALLOW_ALWAYS_ANY.value))
 
 
 def request_row(request: Request) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def _print_entry(row: dict[str, Any]) -> None:
         f"{who}, {_PLACES.get(row['placement'], row['placement'])}",
         _origin(row),
         _behind(row),
+        row.get("admitsNothing"),
         _used(row),
     ):
         if line:

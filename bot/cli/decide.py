@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def approve_command(arguments: list[str]) -> int:
     """Say yes."""
     parser = _about_one(
-        "approve", "Say yes: once, always, or for a time.", "[once|always|for TIME [--max-uses N]]"
+        "approve", "Say yes: once, always, or for a time.", "[once|always [any]|for TIME [--max-uses N]]"
     )
     parser.add_argument("how", nargs="*", default=[], metavar="how", help=_HOW)
     parser.add_argument("--reason", metavar="T", help="kept in the record, and told to the agent")
@@ -33,7 +33,7 @@ def approve_command(arguments: list[str]) -> int:
     return _told(answer, as_json=options.json)
 
 
-_HOW = "once (default), always, or for and a time such as 30s, 30m, 2h or 1d"
+_HOW = "once (default), always, always any (arguments), or for and a time such as 30s, 30m, 2h or 1d"
 
 
 def _approval(how: list[str]) -> dict[str, Any]:
@@ -42,6 +42,8 @@ def _approval(how: list[str]) -> dict[str, Any]:
             return {"decision": "allow-once"}
         case ["always"]:
             return {"decision": "allow-always"}
+        case ["always", "any"]:
+            return {"decision": "allow-always-any"}
         case ["for"] | ["for", _]:
             return {"decision": "allow-for", "forMs": _time("".join(how[1:]))}
     raise exits.UsageError(

@@ -120,6 +120,7 @@ def _show(request: Json) -> None:
             ("why", request.get("reason")),
             ("rule", _rule(request)),
             ("always", _always(request)),
+            ("or, any", "; ".join(request.get("alwaysAny") or ()) or None),
             ("answers", request.get("progress") if state == "waiting" else None),
             ("decided", request.get("decided")),
             ("by", (request.get("approval") or {}).get("by")),

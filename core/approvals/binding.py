@@ -48,6 +48,8 @@ def bind(bound: BoundCommand) -> Binding:
     }
     if bound.run_by:
         parts["shell"] = _told(bound.run_by)
+    if bound.directories:
+        parts["cwd.directories"] = [structs.astuple(each) for each in bound.directories]
     digests = {name: _digest(value) for name, value in parts.items()}
     digests["plan"] = _plan_digest(bound.plan)
     named = tuple(sorted(digests.items()))
@@ -61,15 +63,18 @@ def reverify(order: RunOrder, resolver: Resolver) -> None:
     run_by = find_shell(order.argv, resolver)
     present = tuple(executable for executable in found if executable is not None)
     scripts = tuple((path, resolver.file(path) or MISSING) for path, _ in order.bound.scripts)
-    again = replace(order.bound, executables=present, scripts=scripts, run_by=run_by)
+    places = tuple(filter(None, [resolver.directory(each.path) for each in order.bound.directories]))
+    again = replace(order.bound, executables=present, scripts=scripts, run_by=run_by, directories=places)
     changed = order.expected.changed(bind(again))
     if changed:
         raise BindingMismatch(changed, other_files(order.bound, again))
 
 
 def other_files(before: BoundCommand, after: BoundCommand) -> tuple[str, ...]:
-    """Name the programs and scripts that are others than they were, or are gone, in words safe to show."""
-    return tuple(sorted({safe(path) for path, _ in _files(before) - _files(after)}))
+    """Name the files and directories that are others than they were, or are gone, in words safe to show."""
+    places = {each.path for each in {*before.directories} - {*after.directories}}
+    files = {path for path, _ in _files(before) - _files(after)}
+    return tuple(sorted(map(safe, places | files)))
 
 
 def suspects(changed: Sequence[str], now: BoundCommand) -> tuple[str, ...]:

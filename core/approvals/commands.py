@@ -19,6 +19,7 @@ HELP = """\
 /approve ID: allow it once
 /approve ID for 30m: allow it, and the same again for that time (30s, 30m, 2h, 1d)
 /approve ID always: allow it, and remember it where that is offered
+/approve ID always any: remember it with any arguments, where that is offered
 /deny ID [reason]: do not allow it
 /deny ID always [reason]: do not allow it, now or later
 /elevated: see where commands of this chat's session run, and who is asked
@@ -36,6 +37,7 @@ class How(StrEnum):
 
     ONCE = "once"
     ALWAYS = "always"
+    ALWAYS_ANY = "always any"
     FOR = "for"
 
 
@@ -143,13 +145,17 @@ _HOW = MappingProxyType(
         "allow-once": How.ONCE,
         "always": How.ALWAYS,
         "allow-always": How.ALWAYS,
+        "allow-always-any": How.ALWAYS_ANY,
         "for": How.FOR,
     }
 )
 _REASON_HEAD, _REASON_TAIL = 400, 100
 _ECHOED = 40
 
-_APPROVE_FORM = "Write /approve ID, /approve ID always, /approve ID for 30m or /approve ID deny."
+_APPROVE_FORM = (
+    "Write /approve ID, /approve ID always, /approve ID always any (with any arguments, where that is "
+    "offered), /approve ID for 30m or /approve ID deny."
+)
 _DENY_FORM = "Write /deny ID, with a reason after it if you like."
 _ELEVATED_FORM = (
     "Write /elevated on, ask, full or off; `for 30m` and a session key may follow. "
@@ -221,6 +227,8 @@ def _approve(arguments: _Arguments) -> Command:
         elif how is None and low in _HOW:
             how = _HOW[low]
             for_ms = _duration(words) if how is How.FOR else None
+        elif how is How.ALWAYS and low == "any":
+            how = How.ALWAYS_ANY
         elif how is None and low in ("deny", "deny-always"):
             return _denial(words, arguments.below, found, always=low == "deny-always")
         else:

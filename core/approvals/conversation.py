@@ -30,6 +30,7 @@ _ANSWERS = {
     Verb.ALLOW_ONCE.value: Answer.ALLOW_ONCE,
     Verb.ALLOW_FOR.value: Answer.ALLOW_FOR,
     Verb.ALLOW_ALWAYS.value: Answer.ALLOW_ALWAYS,
+    Verb.ALLOW_ALWAYS_ANY.value: Answer.ALLOW_ALWAYS_ANY,
     Verb.DENY.value: Answer.DENY,
     Verb.DENY_ALWAYS.value: Answer.DENY_ALWAYS,
 }
@@ -38,6 +39,7 @@ _ANSWERS = {
 _HOW = {
     commands.How.ONCE: Answer.ALLOW_ONCE,
     commands.How.ALWAYS: Answer.ALLOW_ALWAYS,
+    commands.How.ALWAYS_ANY: Answer.ALLOW_ALWAYS_ANY,
     commands.How.FOR: Answer.ALLOW_FOR,
 }
 
@@ -241,6 +243,7 @@ def in_full(card: Card) -> str:
     """Write out everything that a card says, for those who must see all of it before they allow it."""
     env = "\n".join(f"  {name}={value}" for name, value in card.env) or "  nothing"
     always = ", ".join(card.always) or f"not offered: {card.always_why}"
+    any_arguments = f"Or, any:    {', '.join(card.always_any)}\n" if card.always_any else ""
     answers = f"Answers:    {card.progress}\n" if card.progress else ""
     marks = "".join(f"{mark.word}: {mark.text}\n" for mark in card.marks)
     return (
@@ -249,7 +252,7 @@ def in_full(card: Card) -> str:
         f"For:        {card.agent}, session {card.session}\n"
         f"Asks for:   {card.reason}\n"
         f"Rule:       {card.rule}, written in {card.written}\n"
-        f"Always:     {always}\n{answers}"
+        f"Always:     {always}\n{any_arguments}{answers}"
         f"Adds to the environment:\n{env}\n"
         f"Id:         {card.request_id}\n"
     )

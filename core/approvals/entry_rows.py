@@ -8,12 +8,17 @@ from typing import Any
 
 from core.config import AllowlistRule, Config
 from core.display import safe
+from core.execsec.allowlist import admits_nothing
 from core.model.allowlist import AllowlistEntry, KeptEntry
 from core.model.principal import named
 from core.shell.names import variants
 from core.shell.programs import CARRIERS, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
 from core.shell.render import quote
 
+_OUTDATED = (
+    "it admits nothing: Always left it before directory and arguments were noted; remove it, and answer "
+    "Always the next time its command is asked about"
+)
 _NEVER_LISTED = CARRIERS | PRIVILEGE_CHANGERS | PACKAGE_RUNNERS
 
 
@@ -56,7 +61,7 @@ def kept_row(kept: KeptEntry, secrets: Sequence[str]) -> dict[str, Any]:
 
 def notes_on(entry: AllowlistEntry, config: Config, agents: frozenset[str]) -> list[str]:
     """Say what an operator may not expect of an entry."""
-    notes = []
+    notes = [f"`{safe(entry.pattern)}`: {_OUTDATED}"] if admits_nothing(entry) else []
     base = posixpath.basename(entry.pattern)
     found = variants(base) if base else frozenset[str]()
     if found & _NEVER_LISTED:
@@ -86,6 +91,8 @@ def _row(entry: AllowlistEntry, secrets: Sequence[str]) -> dict[str, Any]:
         "args": None if entry.args is None else [safe(word, secrets=secrets) for word in entry.args],
         "argPattern": entry.arg_pattern,
         "words": safe(_words(entry), secrets=secrets),
+        "directory": safe(entry.directory.path, secrets=secrets) if entry.directory else None,
+        "admitsNothing": _OUTDATED if admits_nothing(entry) else None,
         "placement": entry.placement.value,
         "realPath": entry.real_path,
         "sha256": entry.sha256,
@@ -95,8 +102,9 @@ def _row(entry: AllowlistEntry, secrets: Sequence[str]) -> dict[str, Any]:
 
 
 def _words(entry: AllowlistEntry) -> str:
+    here = f", in {quote(entry.directory.path)}" if entry.directory else ""
     if entry.args is not None:
-        return f"exactly {' '.join(map(quote, entry.args))}" if entry.args else "without arguments"
+        return (f"exactly {' '.join(map(quote, entry.args))}" if entry.args else "without arguments") + here
     if entry.arg_pattern is not None:
         return f"arguments that match {entry.arg_pattern}"
     return "any arguments"

@@ -16,9 +16,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
+from msgspec import structs
+
 from core.approvals.quorum import Scope
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.routes import LOCAL_CHANNELS
+from core.model.allowlist import AlwaysOffer
 from core.model.command import Placement
 from core.model.notice import Notice, NoticeKind
 from core.model.plan import RunResult, RunStatus
@@ -162,13 +165,20 @@ def reviewed(request: Request, review: Review, now: int, agreed: Scope | None = 
         settled,
         expect=frozenset({State.WAITING}),
         issue_grant=_grant(settled, now) if run_follows else None,
-        learn=request.always if scope.answer is Answer.ALLOW_ALWAYS else None,
+        learn=_learned(request, scope.answer) if scope.answer.lasts else None,
         permit=_permission(request, resolution, scope) if run_follows else None,
         forbid=_deny_rule(request, review, now) if review.answer is Answer.DENY_ALWAYS else None,
         review=answer,
         events=(event,),
         messages=_messages(settled, MessageKind.UPDATE, now),
     )
+
+
+def _learned(request: Request, answer: Answer) -> AlwaysOffer:
+    always = request.always
+    if answer is Answer.ALLOW_ALWAYS_ANY:
+        return structs.replace(always, entries=always.wider, words=always.wider_words)
+    return always
 
 
 def fell_back(request: Request, now: int) -> Change:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.approvals.rehearsal import is_rehearsal
 from core.approvals.terms import Terms
 from core.display import span
+from core.execsec.allowlist import admits_nothing
 from core.model.allowlist import AlwaysOffer
 from core.model.request import Answer, Request, Review
 from core.model.standing import LONGEST_MS, MOST_USES, OFFERED_MS, SHORTEST_MS
@@ -12,6 +13,8 @@ from core.model.standing import LONGEST_MS, MOST_USES, OFFERED_MS, SHORTEST_MS
 
 def always_offer(request: Request, terms: Terms) -> AlwaysOffer:
     """Give what Always would leave, or why it is not offered."""
+    if any(map(admits_nothing, request.always.entries)):
+        return AlwaysOffer(why="it was asked by an older Sayso; allow it once, and Always the next time")
     if request.always.entries and not terms.allow_always:
         return AlwaysOffer(why=f"{terms.always_by} is false")
     return request.always
@@ -29,6 +32,9 @@ def not_offered(request: Request, review: Review, terms: Terms) -> str | None:
     if review.answer is Answer.ALLOW_ALWAYS:
         offer = always_offer(request, terms)
         return None if offer.entries else _no_always(offer)
+    if review.answer is Answer.ALLOW_ALWAYS_ANY:
+        offer = always_offer(request, terms)
+        return None if offer.wider else _no_always_any(offer)
     if review.answer is Answer.ALLOW_FOR:
         return _no_permission(request, review, terms)
     if review.answer is Answer.DENY_ALWAYS and is_rehearsal(request):
@@ -38,6 +44,12 @@ def not_offered(request: Request, review: Review, terms: Terms) -> str | None:
 
 def _no_always(offer: AlwaysOffer) -> str:
     return f"Always is not offered here: {offer.why or 'nothing could be remembered'}."
+
+
+def _no_always_any(offer: AlwaysOffer) -> str:
+    if not offer.entries:
+        return _no_always(offer)
+    return "Always with any arguments is not offered here: only programs that just read are remembered so."
 
 
 def _no_permission(request: Request, review: Review, terms: Terms) -> str | None:

@@ -125,10 +125,12 @@ def narrowest_scope(reviews: Collection[GivenReview]) -> Scope:
     """Give what each of these yeses covers: once, else the shortest time and fewest uses, else always."""
     answers = {review.answer for review in reviews}
     agreed = tuple(review.reviewer for review in reviews)
-    if answers == {Answer.ALLOW_ALWAYS}:
+    if answers == {Answer.ALLOW_ALWAYS_ANY}:
+        return Scope(Answer.ALLOW_ALWAYS_ANY, agreed=agreed)
+    if all(answer.lasts for answer in answers):
         return Scope(Answer.ALLOW_ALWAYS, agreed=agreed)
     times = [review.for_ms for review in reviews if review.for_ms is not None]
-    if answers <= {Answer.ALLOW_FOR, Answer.ALLOW_ALWAYS} and times:
+    if times and all(answer.lasts or answer is Answer.ALLOW_FOR for answer in answers):
         uses = [review.max_uses for review in reviews if review.max_uses is not None]
         return Scope(Answer.ALLOW_FOR, min(times), min(uses, default=None), agreed)
     return Scope(Answer.ALLOW_ONCE, agreed=agreed)

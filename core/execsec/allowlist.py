@@ -12,11 +12,11 @@ from msgspec import Struct
 from core.config.expressions import compiled
 from core.execsec.pins import Variables, cannot_be_pinned, pin, variables
 from core.model.allowlist import AllowlistEntry
-from core.model.command import Executable, Placement, Segment
+from core.model.command import Directory, Executable, Placement, Segment
 from core.shell import render
 from core.shell.characters import forbidden_character
 from core.shell.inline_code import inline_code
-from core.shell.names import loads_nothing, names
+from core.shell.names import loads_nothing, names, only_reads, reads
 from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import RUNS_ANYTHING
 
@@ -39,6 +39,7 @@ class Circumstances(Struct, frozen=True):
     trusted_dirs: tuple[str, ...]
     home: str = ""
     env: tuple[tuple[str, str], ...] = ()
+    directories: tuple[Directory, ...] = ()
 
 
 def admitting(
@@ -59,12 +60,19 @@ def runs_anything(segment: Segment) -> bool:
     return bool(names(segment) & RUNS_ANYTHING)
 
 
-def is_exact(segment: Segment) -> bool:
-    """Tell whether "always" means these arguments alone: the name says nothing about what it would do.
+def directory_of(segment: Segment, directories: Iterable[Directory]) -> Directory | None:
+    """Give the one directory in which a segment surely runs; None where that is not known."""
+    places = segment.places
+    return next((each for each in directories if places == (each.path,)), None)
 
-    No table of what runs or loads something else is complete; so all are, but for those known to do neither.
-    """
-    return not loads_nothing(segment)
+
+def admits_nothing(entry: AllowlistEntry) -> bool:
+    """Tell whether an entry was learned before the directory was noted, and says too much to count still."""
+    if not entry.learned:
+        return False
+    if entry.args is None:
+        return not entry.any_arguments and entry.arg_pattern is None
+    return entry.directory is None and not reads(entry.pattern, entry.real_path or "")
 
 
 class _Program:
@@ -75,6 +83,7 @@ class _Program:
         self.executable = executable
         self.home = around.home
         self._env = around.env
+        self._directories = around.directories
         directory, _, base = executable.path.rpartition("/")
         in_trusted_dir = executable.trusted and (directory or "/") in around.trusted_dirs
         self.bare_name = base if in_trusted_dir and "/" not in executable.name else None
@@ -110,8 +119,16 @@ class _Program:
         return takes_program_from_pipe(self.segment)
 
     @cached_property
-    def is_exact(self) -> bool:
-        return is_exact(self.segment)
+    def loads_nothing(self) -> bool:
+        return loads_nothing(self.segment)
+
+    @cached_property
+    def only_reads(self) -> bool:
+        return only_reads(self.segment)
+
+    @cached_property
+    def directory(self) -> Directory | None:
+        return directory_of(self.segment, self._directories)
 
 
 def _admits(entry: AllowlistEntry, program: _Program) -> bool:
@@ -145,8 +162,8 @@ def _is_program(entry: AllowlistEntry, program: _Program) -> bool:
 
 
 def _has_arguments(entry: AllowlistEntry, program: _Program) -> bool:
-    if entry.learned and (program.from_pipe or (entry.args is None and program.is_exact)):
-        return False
+    if entry.learned:
+        return _has_learned_arguments(entry, program)
     if entry.args is not None:
         return entry.args == program.segment.argv[1:]
     if program.inline_code:
@@ -154,6 +171,17 @@ def _has_arguments(entry: AllowlistEntry, program: _Program) -> bool:
     if entry.arg_pattern is not None:
         return _argument_pattern_matches(entry.arg_pattern, program.arguments)
     return not program.runs_anything
+
+
+def _has_learned_arguments(entry: AllowlistEntry, program: _Program) -> bool:
+    if program.from_pipe:
+        return False
+    if entry.arg_pattern is not None:
+        return program.loads_nothing and _argument_pattern_matches(entry.arg_pattern, program.arguments)
+    if entry.args is None:
+        return entry.any_arguments and program.only_reads
+    here = program.only_reads if entry.directory is None else entry.directory == program.directory
+    return here and entry.args == program.segment.argv[1:]
 
 
 def _argument_pattern_matches(pattern: str, text: str) -> bool:

@@ -20,7 +20,7 @@ from core.execsec.hazards import (
     text_hazards,
     unheld,
 )
-from core.execsec.learn import offer
+from core.execsec.learn import Place, offer
 from core.execsec.pins import variables
 from core.execsec.policy import ExecPolicy
 from core.execsec.reasons import joined, may_change, why_missed
@@ -180,7 +180,8 @@ def _find(
     placement: Placement,
     env: Sequence[tuple[str, str]],
 ) -> _Finding:
-    around = Circumstances(policy.agent, placement, policy.trusted_dirs, policy.home, tuple(env))
+    where = (policy.trusted_dirs, policy.home, tuple(env), facts.directories)
+    around = Circumstances(policy.agent, placement, *where)
     entries = (*policy.allowlist, *learned)
     every = [*environment_hazards(env)]
     missing: list[Segment] = []
@@ -316,7 +317,7 @@ def _allowlist(
         decisions.append(_strict_inline(policy))
     if policy.ask is AskMode.ALWAYS and decisions[0].effect is not Effect.DENY:
         decisions.append(_always(policy))
-    always = _offer(policy, finding, placement, decisions, env)
+    always = _offer(facts, policy, finding, placement, decisions, env)
     return ExecJudgement(tuple(decisions), finding.satisfied_by, always, finding.entries)
 
 
@@ -369,6 +370,7 @@ def _always(policy: ExecPolicy) -> Decision:
 
 
 def _offer(
+    facts: CommandFacts,
     policy: ExecPolicy,
     finding: _Finding,
     placement: Placement,
@@ -385,7 +387,8 @@ def _offer(
         return AlwaysOffer(why="code in the command line is never remembered (strictInlineEval)")
     if policy.ask is AskMode.OFF and finding.missing:
         return AlwaysOffer(why="nobody is asked here (ask: off); sayso allowlist add lets a command run")
-    return offer(finding.missing, policy.agent, placement, env)
+    place = Place(placement, facts.directories, policy.workspaces)
+    return offer(finding.missing, policy.agent, place, env)
 
 
 def _exec(

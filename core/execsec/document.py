@@ -1,7 +1,8 @@
 """The document exec-approvals.json, version 1: settings that only tighten, and the entries that are kept.
 
 Beside the keys that the format has had, an entry may hold what makes it narrower: `args`, `argPattern`,
-`placement`, `realPath` and `sha256`. What is not known is refused by name, and nothing of it applied.
+`placement`, `realPath`, `directory` and `sha256`. What is not known is refused by name, and nothing
+of it applied.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
+from msgspec import structs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -21,7 +23,7 @@ from core.config.refusals import in_plain_words
 from core.errors import RequestError
 from core.execsec.allowlist import pattern_fault
 from core.model.allowlist import IMPORTED, AllowlistEntry, ExecApprovals, KeptEntry
-from core.model.command import Placement
+from core.model.command import Directory, Placement
 from core.model.tightening import DOCUMENT, EVERY_AGENT, AgentLimits, DocumentSettings
 
 REDACTED: Final = "(redacted)"
@@ -51,6 +53,12 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, alias_generator=to_camel)
 
 
+class _Directory(_Part):
+    path: Annotated[Text, Field(pattern="^/")]
+    device: Annotated[int, Field(ge=0, lt=2**64)]
+    inode: Annotated[int, Field(ge=0, lt=2**64)]
+
+
 class _Entry(_Part):
     pattern: Annotated[Text, AfterValidator(_can_match)]
     id: EntryId | None = None
@@ -59,6 +67,8 @@ class _Entry(_Part):
     placement: Annotated[Placement, Strict(strict=False)] = Placement.SANDBOX
     real_path: Annotated[Text, Field(pattern="^/")] | None = None
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    directory: _Directory | None = None
+    any_arguments: bool = False
     last_used_at: Annotated[int, Field(ge=0, lt=2**53)] | None = None
     last_used_command: str | None = None
     last_resolved_path: str | None = None
@@ -67,6 +77,12 @@ class _Entry(_Part):
     def _one_way_to_match(self) -> _Entry:
         if self.args is not None and self.arg_pattern is not None:
             raise ValueError("args and argPattern exclude each other; keep one")
+        if self.real_path is None and (self.directory is not None or self.any_arguments):
+            raise ValueError(
+                "directory and anyArguments go with realPath, as `always` leaves them; take them out"
+            )
+        if self.any_arguments and self.args is not None:
+            raise ValueError("args and anyArguments exclude each other; keep one")
         return self
 
 
@@ -172,6 +188,8 @@ def _kept(entry: _Entry, agent: str | None) -> KeptEntry:
         entry.sha256,
         agent,
         IMPORTED,
+        directory=Directory(**entry.directory.model_dump()) if entry.directory else None,
+        any_arguments=entry.any_arguments,
     )
     use = (entry.last_used_at, entry.last_used_command, entry.last_resolved_path)
     return KeptEntry(entry.id or "", value, (), 0, None, *use)
@@ -188,6 +206,8 @@ def _row(kept: KeptEntry) -> dict[str, Any]:
         "placement": elsewhere,
         "realPath": entry.real_path,
         "sha256": entry.sha256,
+        "directory": structs.asdict(entry.directory) if entry.directory else None,
+        "anyArguments": entry.any_arguments or None,
         **dict(zip(_USE, (kept.last_used_at, kept.last_command, kept.last_path), strict=True)),
     }
     return {key: value for key, value in row.items() if value is not None}

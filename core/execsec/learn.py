@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from core.display import safe
-from core.execsec.allowlist import is_exact
+from core.execsec.allowlist import directory_of
 from core.execsec.pins import cannot_be_pinned, pin, variables
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
-from core.model.command import Placement, Segment
+from core.model.command import Directory, Placement, Segment
 from core.shell import render
 from core.shell.inline_code import inline_code, reads_program_from_stdin
-from core.shell.names import names
+from core.shell.named_files import paths
+from core.shell.names import loads_nothing, names, only_reads
 from core.shell.piped import takes_program_from_pipe
 from core.shell.programs import SHELLS
 from core.shell.scripts import NOT_THERE
@@ -23,26 +28,69 @@ _PLACES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the commands of a line would run; `workspaces` are the directories that agents can write."""
+
+    placement: Placement
+    directories: tuple[Directory, ...]
+    workspaces: tuple[str, ...] = ()
+
+    def why_not_here(self, segment: Segment) -> str | None:
+        """Say why nothing is remembered of what may be configured by the directory that it runs in."""
+        outside = self.placement is not Placement.SANDBOX and not loads_nothing(segment)
+        written = self._written_by_agents(segment) if outside else None
+        if written is not None:
+            return (
+                f"agents can write {safe(written)}, so `{safe(segment.words[0].value)}` could be made to do "
+                "something else with the same words, outside the sandbox"
+            )
+        return None if directory_of(segment, self.directories) else _why_nowhere(segment)
+
+    def _written_by_agents(self, segment: Segment) -> str | None:
+        named = map(posixpath.normpath, (*segment.places, *paths(segment)))
+        return next((path for path in named if any(_lies_in(path, each) for each in self.workspaces)), None)
+
+
 def offer(
-    unsatisfied: Iterable[Segment],
-    agent: str,
-    placement: Placement,
-    env: Sequence[tuple[str, str]] = (),
+    unsatisfied: Iterable[Segment], agent: str, place: Place, env: Sequence[tuple[str, str]] = ()
 ) -> AlwaysOffer:
     """Derive one entry for each segment that nothing admits yet; all of them, or none and why."""
-    entries: list[AllowlistEntry] = []
-    words: list[str] = []
-    for segment in unsatisfied:
-        why = _why_not(segment)
+    segments = tuple(unsatisfied)
+    entries: dict[AllowlistEntry, str] = {}
+    for segment in segments:
+        why = _why_not(segment) or (None if only_reads(segment) else place.why_not_here(segment))
         if why:
             return AlwaysOffer(why=why)
-        entry = _entry(segment, agent, placement, env)
-        if entry not in entries:
-            entries.append(entry)
-            words.append(_words(segment, entry, placement, env))
+        entry = _entry(segment, agent, place, env)
+        entries.setdefault(entry, _words(segment, entry, place.placement, env))
     if not entries:
         return AlwaysOffer(why="everything in it is admitted already")
-    return AlwaysOffer(tuple(entries), tuple(words))
+    wider = _wider(segments, agent, place, env) if all(map(only_reads, segments)) else {}
+    return AlwaysOffer(tuple(entries), tuple(entries.values()), None, tuple(wider), tuple(wider.values()))
+
+
+def _wider(
+    segments: Sequence[Segment], agent: str, place: Place, env: Sequence[tuple[str, str]]
+) -> dict[AllowlistEntry, str]:
+    wider: dict[AllowlistEntry, str] = {}
+    for segment in segments:
+        entry = structs.replace(_entry(segment, agent, place, env), args=None, any_arguments=True)
+        wider.setdefault(entry, _words(segment, entry, place.placement, env))
+    return wider
+
+
+def _why_nowhere(segment: Segment) -> str:
+    name, places = safe(segment.words[0].value), [safe(place) for place in segment.places]
+    if segment.cwd is None or not places:
+        return f"the directory in which `{name}` would run is not known for certain"
+    if len(places) == 1:
+        return f"{places[0]}, in which `{name}` would run, is not there now"
+    return f"`{name}` would run in {' or '.join(places)}, should a `cd` fail; put && behind the `cd`"
+
+
+def _lies_in(path: str, directory: str) -> bool:
+    return path == directory or path.startswith(f"{directory.rstrip('/')}/")
 
 
 def _why_not(segment: Segment) -> str | None:
@@ -80,19 +128,18 @@ def _is_file_in_shell_line(segment: Segment) -> bool:
     return relative and any(through.endswith("-c") for through in segment.through)
 
 
-def _entry(
-    segment: Segment, agent: str, placement: Placement, env: Sequence[tuple[str, str]]
-) -> AllowlistEntry:
+def _entry(segment: Segment, agent: str, place: Place, env: Sequence[tuple[str, str]]) -> AllowlistEntry:
     executable = segment.executable
     if executable is None:
         raise ValueError("an entry needs a program")
     return AllowlistEntry(
         pattern=executable.path,
-        args=segment.argv[1:] if is_exact(segment) else None,
-        placement=placement,
+        args=segment.argv[1:],
+        placement=place.placement,
         real_path=executable.real_path,
         sha256=pin(segment, env),
         agent=agent,
+        directory=None if only_reads(segment) else directory_of(segment, place.directories),
     )
 
 
@@ -127,4 +174,5 @@ def _words(
     pinned = _as_long_as(segment, entry, env)
     if entry.args is None:
         return f"any `{name}` command {where}{pinned}"
-    return f"exactly `{render.words(segment.words)}` {where}{pinned}"
+    here = f"in {render.quote(entry.directory.path)}" if entry.directory else "in any directory"
+    return f"exactly `{render.words(segment.words)}` {here}, {where}{pinned}"

@@ -37,6 +37,7 @@ class ExecPolicy:
     """`sources` gives for each setting its configuration path, with `(default)` where nobody wrote it.
 
     `home` is what `~` means in patterns; `protected_paths` are Sayso's own state and configuration.
+    `workspaces` are the directories that agents can write.
     `skill_bins` are the programs of skills, where these run without asking.
     """
 
@@ -55,6 +56,7 @@ class ExecPolicy:
     home: str = ""
     protected_paths: tuple[str, ...] = ()
     skill_bins: tuple[str, ...] = ()
+    workspaces: tuple[str, ...] = ()
 
     def source(self, setting: str) -> str:
         """Return where a setting is written."""
@@ -68,6 +70,7 @@ def effective(
     *,
     home: str = "",
     protected_paths: tuple[str, ...] = (),
+    workspaces: tuple[str, ...] = (),
 ) -> ExecPolicy:
     """Merge `tools.exec` with what the agent sets differently."""
     common, own = config.exec, config.agent(agent).exec
@@ -97,6 +100,7 @@ def effective(
         home=home,
         protected_paths=protected_paths,
         skill_bins=_skill_bins(config, own),
+        workspaces=workspaces,
     )
 
 

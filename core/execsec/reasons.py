@@ -17,7 +17,7 @@ from core.shell.piped import takes_program_from_pipe
 from core.shell.scripts import NOT_THERE
 
 MOST_REASONS: Final = 3
-_EXACT: Final = "; it may run or load others, so Always would save these arguments alone"
+_EXACT: Final = "; it may run or load others"
 
 
 def joined(reasons: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct, structs
 
-from core.model.command import Placement
+from core.model.command import Directory, Placement
 from core.model.principal import Reviewer
 from core.model.tightening import DocumentSettings
 
@@ -22,7 +22,8 @@ class AllowlistEntry(Struct, frozen=True, eq=False):
     `pattern` is the literal path used, and both must match again. `args` means exactly these arguments,
     `arg_pattern` an RE2 expression that must match the whole canonical argument string. `agent` None means
     every agent. `source` is the configuration path, or for a kept entry how it came: `learned`, `added` or
-    `exec-approvals`; `id` is set where it is kept, and is no part of what the entry says.
+    `exec-approvals`; `id` is set where it is kept, and is no part of what the entry says. A learned entry
+    counts in its `directory`; where it has none, or is for `any_arguments`, for a program that only reads.
     """
 
     pattern: str
@@ -34,6 +35,8 @@ class AllowlistEntry(Struct, frozen=True, eq=False):
     agent: str | None = None
     source: str = LEARNED
     id: str | None = None
+    directory: Directory | None = None
+    any_arguments: bool = False
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, AllowlistEntry) and self._said == other._said
@@ -43,7 +46,7 @@ class AllowlistEntry(Struct, frozen=True, eq=False):
 
     @property
     def _said(self) -> tuple[object, ...]:
-        return structs.astuple(self)[:-1]
+        return structs.astuple(structs.replace(self, id=None))
 
     @property
     def learned(self) -> bool:
@@ -93,8 +96,13 @@ class EntryUse:
 
 
 class AlwaysOffer(Struct, frozen=True):
-    """What "always" would save, and the same in words; with nothing to save, `why` says the reason."""
+    """What "always" would save, and the same in words; with nothing to save, `why` says the reason.
+
+    `wider` is what "always, with any arguments" would save, where every program of it only reads.
+    """
 
     entries: tuple[AllowlistEntry, ...] = ()
     words: tuple[str, ...] = ()
     why: str | None = None
+    wider: tuple[AllowlistEntry, ...] = ()
+    wider_words: tuple[str, ...] = ()

@@ -34,7 +34,8 @@ class Card:
     `account` is the Unix account that it runs as, empty where nobody knows. `marks` come in the order of
     their weight.
     `always` says in words what Always would remember; where it is empty, `always_why` says why there is
-    nothing to remember and the button is not offered. `durations` (ms) are the times for which it can be
+    nothing to remember and the button is not offered. `always_any` says what Always would with any arguments,
+    where that is offered beside it. `durations` (ms) are the times for which it can be
     allowed; `denies_always` tells of "deny always". `decided` is None while it waits, else who and what in
     words; `decided_at` is when. `progress` tells, where several people must say yes, how many have, and who
     said what; it is empty elsewhere.
@@ -63,6 +64,7 @@ class Card:
     outcome: CardOutcome | None = None
     progress: str = ""
     account: str = ""
+    always_any: tuple[str, ...] = ()
     marks: tuple[Mark, ...] = ()
 
     @property

@@ -14,6 +14,7 @@ class Verb(StrEnum):
 
     ALLOW_ONCE = "o"
     ALLOW_ALWAYS = "a"
+    ALLOW_ALWAYS_ANY = "y"
     DENY = "d"
     VIEW_ALL = "v"
     MORE = "m"

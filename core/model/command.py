@@ -114,6 +114,14 @@ class Refusal(Struct, frozen=True):
     reason: str
 
 
+class Directory(Struct, frozen=True):
+    """A directory as it was found: by its path, and which one it is."""
+
+    path: str
+    device: int
+    inode: int
+
+
 class Segment(Struct, frozen=True):
     """One simple command of a line.
 
@@ -182,7 +190,8 @@ class CommandFacts(Struct, frozen=True):
     """All that inspection found out about one command.
 
     `canonical` is the line re-rendered from `segments`: what is judged, shown, bound and run. Where the
-    command could not be analysed, `refused` says why and `canonical` is the text as it came.
+    command could not be analysed, `refused` says why and `canonical` is the text as it came. `directories`
+    are those in which its segments may run.
     """
 
     text: str
@@ -190,6 +199,7 @@ class CommandFacts(Struct, frozen=True):
     segments: tuple[Segment, ...] = ()
     refused: tuple[Refusal, ...] = ()
     inline_code: bool = False
+    directories: tuple[Directory, ...] = ()
 
     @property
     def analysable(self) -> bool:

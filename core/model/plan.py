@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from core.model.command import Executable, FileIdentity, Placement
+from core.model.command import Directory, Executable, FileIdentity, Placement
 
 
 class WorkspaceAccess(StrEnum):
@@ -60,11 +60,14 @@ class Binding:
     parts: tuple[tuple[str, str], ...]
 
     def changed(self, other: Binding) -> tuple[str, ...]:
-        """Name the parts in which the other differs."""
+        """Name the parts in which the other differs.
+
+        `cwd.directories` tells more of `cwd`: a binding that lacks it is held to the others.
+        """
         mine, theirs = dict(self.parts), dict(other.parts)
-        return tuple(
-            sorted(name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name))
-        )
+        differ = {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
+        told = {name.partition(".")[0] for name in differ if name in mine or "." not in name}
+        return tuple(sorted(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,7 @@ class BoundCommand:
     scripts: tuple[tuple[str, FileIdentity], ...] = ()  # files that interpreters are given, by path
     run_by: Executable | None = None
     begins_with: Beginning = Beginning()
+    directories: tuple[Directory, ...] = ()  # in which its commands may run, `cwd` among them
     real_paths: tuple[tuple[str, str], ...] = ()  # where the paths lead that a file tool is given
 
 

@@ -51,13 +51,19 @@ class Answer(StrEnum):
     ALLOW_ONCE = "allow-once"
     ALLOW_FOR = "allow-for"
     ALLOW_ALWAYS = "allow-always"
+    ALLOW_ALWAYS_ANY = "allow-always-any"
     DENY = "deny"
     DENY_ALWAYS = "deny-always"
 
     @property
     def allows(self) -> bool:
         """Whether this answer is a yes."""
-        return self in (Answer.ALLOW_ONCE, Answer.ALLOW_FOR, Answer.ALLOW_ALWAYS)
+        return self not in (Answer.DENY, Answer.DENY_ALWAYS)
+
+    @property
+    def lasts(self) -> bool:
+        """Whether this answer leaves entries."""
+        return self in (Answer.ALLOW_ALWAYS, Answer.ALLOW_ALWAYS_ANY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from core.model.call import CommandText
-from core.model.command import CommandFacts, Refusal, Word
+from core.model.command import CommandFacts, Directory, Refusal, Segment, Word
 from core.ports import Resolver
 from core.shell.assemble import MAX_COMMANDS, MAX_WORDS, SimpleCommand
 from core.shell.characters import forbidden_character
@@ -53,7 +53,13 @@ def inspect(
         canonical=rendered.text,
         segments=rendered.segments,
         inline_code=any(map(inline_code, rendered.segments)),
+        directories=_directories(rendered.segments, resolver),
     )
+
+
+def _directories(segments: Sequence[Segment], resolver: Resolver) -> tuple[Directory, ...]:
+    places = dict.fromkeys(place for segment in segments for place in segment.places)
+    return tuple(filter(None, map(resolver.directory, places)))
 
 
 def _analyse(command: CommandText, text: str, cwd: str | None, analysis: Analysis) -> Rendered:

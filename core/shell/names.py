@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from core.model.command import Segment
-from core.shell.programs import LOADS_NOTHING, MULTI_CALL
+from core.shell.programs import LOADS_NOTHING, MULTI_CALL, READS
 
 _LONGEST: Final = 255  # bytes; no file system knows a longer name
 _KEPT: Final = 2048
@@ -69,6 +69,23 @@ def loads_nothing(segment: Segment) -> bool:
         and not executable.script
         and _loads_nothing(segment.words[0].value, executable.path, executable.real_path)
     )
+
+
+def only_reads(segment: Segment) -> bool:
+    """Tell whether its program surely does nothing but read and tell, whatever its arguments are."""
+    executable = segment.executable
+    typed = segment.words[0].value if segment.words else ""
+    return (
+        executable is not None
+        and loads_nothing(segment)
+        and reads(executable.path, executable.real_path)
+        and typed.rpartition("/")[2] in READS
+    )
+
+
+def reads(path: str, real_path: str) -> bool:
+    """Tell whether a program of the system, found at `path`, does nothing but read and tell."""
+    return path.rpartition("/")[2] in READS and _loads_nothing(path, path, real_path)
 
 
 @lru_cache(maxsize=_KEPT)

@@ -165,6 +165,15 @@ FETCHING_VERBS: Final[dict[str, frozenset[str]]] = {
 # Whatever their arguments, these write no file.
 ONLY_READ: Final = word_list("cat head tail grep egrep fgrep wc cut tr ls basename dirname sleep")
 
+# Whatever their arguments, these only read and tell, so that "always" may admit any command of theirs.
+READS: Final = word_list(
+    """
+    basename cat cksum cmp comm cut b2sum df dirname du egrep expand fgrep fold free grep groups head id join
+    ls md5sum nl nproc od paste pathchk printenv ps pwd readlink realpath sha1sum sha224sum sha256sum
+    sha384sum sha512sum stat sum tac tail tr tty uname unexpand uptime users wc which who whoami
+    """
+)
+
 MULTI_CALL: Final = frozenset(("busybox", "toybox", "coreutils"))
 
 # Options by which an ordinary program runs, or loads, something else.

@@ -16,7 +16,7 @@ from adapters.runners.sources import Sources
 from adapters.runners.workspaces import ensure
 from core.approvals.binding import bind
 from core.config import ExecSettings, SandboxOverrides, SandboxSettings, Scope
-from core.model.command import Executable, Placement
+from core.model.command import Directory, Executable, Placement
 from core.model.plan import BoundCommand, RunOrder, RunStatus
 from core.model.session import SessionKey
 from core.sandbox.plan import plan_for
@@ -40,6 +40,10 @@ class _NoFiles:
     def find(self, name: str, *, path: Sequence[str], cwd: str) -> Executable | None:
         """No program is bound in this measurement."""
         raise AssertionError(name, path, cwd)
+
+    def directory(self, path: str) -> Directory | None:
+        """None is bound."""
+        del path
 
     def real_directory(self, path: str) -> str | None:
         """Paths here are real already."""

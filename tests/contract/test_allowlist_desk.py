@@ -54,10 +54,10 @@ async def effect(system, call):
     return verdict.effect
 
 
-async def always(system, call):
+async def always(system, call, answer=Answer.ALLOW_ALWAYS):
     asked = await system.gate.ask(call, None)
     assert asked.status is Status.PENDING, asked.reason
-    reviewed = await system.console.resolve(Review(asked.request_id, Answer.ALLOW_ALWAYS, ALICE))
+    reviewed = await system.console.resolve(Review(asked.request_id, answer, ALICE))
     assert reviewed["accepted"], reviewed["text"]
     return asked.request_id
 
@@ -82,13 +82,14 @@ async def test_the_list_tells_where_written_entries_are_and_who_left_the_others(
     assert written["where"].startswith("c.yaml:")
     assert written["words"] == "exactly --version"
     assert (learned["source"], learned["by"], learned["request"]) == ("learned", "alice (cli:0)", request)
-    assert (learned["agent"], learned["placement"], learned["words"]) == ("main", "sandbox", "any arguments")
+    assert (learned["agent"], learned["placement"], learned["words"]) == ("main", "sandbox", "exactly -l")
+    assert (learned["directory"], learned["admitsNothing"]) == (None, None)  # `ls` reads, wherever it is
     assert learned["lastUsedAt"] is None
 
 
 async def test_a_use_is_noted_with_its_command_and_the_file_that_ran(system, desk):
     await always(system, LS)
-    assert (await run(system, exec_call(line="ls -l && ls /tmp"))).status is Status.FINISHED
+    assert (await run(system, exec_call(line="git --version && ls -l"))).status is Status.FINISHED
     (row,) = await kept(desk)
     assert row["lastUsedAt"] == system.clock.now()
     assert row["lastUsedCommand"] == "ls -l"
@@ -227,6 +228,7 @@ async def test_no_token_leaves_the_daemon_and_configured_secrets_are_masked(desk
 async def test_what_is_exported_comes_back_exactly_so_elsewhere(system, desk):
     await always(system, LS)
     await always(system, exec_call("git", "push", "origin", "main"))
+    await always(system, exec_call("cat", "a"), Answer.ALLOW_ALWAYS_ANY)
     await desk.add(AllowlistEntry("~/bin/**", arg_pattern="-[a-z]", placement=Placement.HOST), ALICE)
     await desk.bring(OLD, ALICE)
     exported = json.loads(json.dumps((await desk.document())["document"]))
@@ -245,6 +247,9 @@ async def test_what_is_exported_comes_back_exactly_so_elsewhere(system, desk):
             said.placement,
         )
         assert (entry.real_path, entry.sha256, entry.agent) == (said.real_path, said.sha256, said.agent)
+        assert (entry.directory, entry.any_arguments) == (said.directory, said.any_arguments)
+    assert len([entry for entry in after.values() if entry.directory]) == 1
+    assert len([entry for entry in after.values() if entry.any_arguments]) == 1
     assert await effect(system, exec_call("git", "push", "origin", "main")) is Effect.ALLOW
     assert await effect(system, exec_call("git", "push", "origin", "other")) is Effect.ASK
 
@@ -290,12 +295,12 @@ async def test_an_entry_that_set_changes_is_the_operators_from_then_on(system, d
     await always(system, LS)
     read = await desk.document()
     (row,) = read["document"]["agents"]["main"]["allowlist"]
-    row["args"] = ["-l"]
+    row["args"] = ["-a"]
     await desk.replace_document(read["document"], read["hash"], ALICE)
     (changed,) = await kept(desk)
-    assert (changed["id"], changed["source"], changed["args"]) == (row["id"], "exec-approvals", ["-l"])
-    assert await effect(system, LS) is Effect.ALLOW
-    assert await effect(system, exec_call("ls", "-a")) is Effect.ASK
+    assert (changed["id"], changed["source"], changed["args"]) == (row["id"], "exec-approvals", ["-a"])
+    assert await effect(system, LS) is Effect.ASK
+    assert await effect(system, exec_call("ls", "-a")) is Effect.ALLOW
 
 
 def malformed(path, value):

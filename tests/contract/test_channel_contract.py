@@ -17,6 +17,8 @@ from core.model.request import Answer, State
 from tests.channel_places import FORBIDDEN, HOSTILE, OnTelegram, OnTerminal, OnWeb, flat, page_of
 from tests.platforms.telegram import faults
 
+ANY = ("any `ls` command in the sandbox",)
+
 
 async def opened(kind, clock, logins, desk):
     place = kind(clock, logins, desk)
@@ -75,6 +77,20 @@ async def test_what_runs_in_the_sandbox_does_not_speak_of_the_host(place, desk, 
     assert "HOST" not in await place.shown()
 
 
+async def test_what_always_with_any_arguments_would_save_is_told_where_it_is_offered(
+    place, desk, make_card
+) -> None:
+    await place.post(desk.ask(make_card(always=("exactly `ls -l` in any directory",), always_any=ANY)))
+    shown = flat(await place.shown())
+    assert flat(ANY[0]) in shown
+    assert flat("exactly `ls -l` in any directory") in shown
+
+
+async def test_any_arguments_are_not_spoken_of_where_they_are_not_offered(place, desk, make_card) -> None:
+    await place.post(desk.ask(make_card()))
+    assert "any arguments" not in (await place.shown()).lower()
+
+
 async def test_why_always_is_not_offered_is_told(place, desk, make_card) -> None:
     await place.post(desk.ask(make_card(always=(), always_why="sudo changes who runs")))
     shown = await place.shown()
@@ -85,7 +101,7 @@ async def test_why_always_is_not_offered_is_told(place, desk, make_card) -> None
 
 @pytest.mark.parametrize("answer", list(Answer))
 async def test_an_answer_reaches_the_desk_with_the_person_who_gave_it(place, desk, make_card, answer) -> None:
-    card = desk.ask(make_card())
+    card = desk.ask(make_card(always_any=ANY))
     await place.post(card)
     await place.shown()
     said = await place.answer(card, answer)
@@ -127,7 +143,7 @@ async def test_the_first_of_two_answers_counts(place, desk, make_card) -> None:
 
 @pytest.mark.parametrize("answer", list(Answer))
 async def test_who_may_not_decide_decides_nothing_and_is_told_so(open_place, desk, make_card, answer) -> None:
-    card = desk.ask(make_card())
+    card = desk.ask(make_card(always_any=ANY))
     await open_place.post(card)
     said = await open_place.answer_as_outsider(card, answer)
     assert (await desk.card(card.request_id)).waits

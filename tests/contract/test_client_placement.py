@@ -98,14 +98,17 @@ async def test_always_saves_an_entry_for_clients_that_counts_nowhere_else(make_s
     assert outcome.status is Status.ALLOWED
     (kept,) = (await system.store.exec_approvals()).entries
     assert kept.entry.placement is Placement.CLIENT
-    assert (await system.gate.ask(bash("rm -r other"), None)).status is Status.ALLOWED
-    assert (await system.gate.ask(exec_call("rm", "-r", "other"), None)).status is Status.PENDING
+    assert (await system.gate.ask(bash("rm -r build"), None)).status is Status.ALLOWED
+    assert (await system.gate.ask(bash("rm -r other"), None)).status is Status.PENDING
+    assert (await system.gate.ask(bash("rm -r build", cwd="/usr/bin"), None)).status is Status.PENDING
+    elsewhere = exec_call("rm", "-r", "build", cwd="/usr")
+    assert (await system.gate.ask(elsewhere, None)).status is Status.PENDING
 
 
 async def test_what_always_would_save_is_said_in_words(make_system):
     system = make_system(settings())
     request = await system.store.request(await asked(system, bash("rm -r build")))
-    assert request.always.words == ("any `rm` command in the agent's own program",)
+    assert request.always.words == ("exactly `rm -r build` in /usr, in the agent's own program",)
 
 
 async def test_a_permission_for_a_time_is_for_clients_alone(make_system):

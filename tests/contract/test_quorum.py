@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_said
 
 from adapters.stores.sqlite import open_store
 from bot import registry
@@ -166,6 +167,38 @@ async def test_the_narrowest_answer_is_what_is_allowed(
     assert bool(await desk.store.learned("main")) == (decision == "allow-always")
 
 
+LS = AllowlistEntry("/usr/bin/ls", ("-l",), real_path="/usr/bin/ls", agent="main")
+ANY_LS = replace_said(LS, args=None, any_arguments=True)
+READING = AlwaysOffer((LS,), ("exactly `ls -l` in any directory",), None, (ANY_LS,), ("any `ls` command",))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "decision", "left"),
+    [
+        (Answer.ALLOW_ALWAYS, Answer.ALLOW_ALWAYS_ANY, "allow-always", (LS,)),
+        (Answer.ALLOW_ALWAYS_ANY, Answer.ALLOW_ALWAYS, "allow-always", (LS,)),
+        (Answer.ALLOW_ALWAYS_ANY, Answer.ALLOW_ALWAYS_ANY, "allow-always-any", (ANY_LS,)),
+        (Answer.ALLOW_ALWAYS_ANY, Answer.ALLOW_ONCE, "allow-once", ()),
+    ],
+)
+async def test_any_arguments_are_remembered_only_if_all_said_so(
+    desk, make_request, first, second, decision, left
+):
+    request = await desk.approvals.ask(replace(make_request(), always=READING))
+    for who, answer in ((ANN, first), (BEA, second)):
+        assert (await desk.says(request, who, answer)).accepted
+    assert (await desk.store.request(request.id)).resolution.decision == decision
+    assert await desk.store.learned("main") == left
+
+
+async def test_of_any_arguments_and_a_time_the_time_is_left(desk, make_request):
+    request = await desk.approvals.ask(replace(make_request(), always=READING))
+    await desk.says(request, ANN, Answer.ALLOW_ALWAYS_ANY)
+    await desk.says(request, BEA, Answer.ALLOW_FOR, for_ms=15 * MINUTES)
+    assert (await desk.store.request(request.id)).resolution.decision == "allow-for"
+    assert await desk.store.learned("main") == ()
+
+
 async def test_the_last_answer_of_a_person_is_theirs(desk, make_request):
     request = await desk.approvals.ask(make_request())
     await desk.says(request, ANN, Answer.ALLOW_ALWAYS)
@@ -285,8 +318,7 @@ async def test_a_permission_names_everybody_who_gave_it(desk, make_request):
 
 
 async def test_an_entry_that_several_people_left_names_them_all(desk, make_request):
-    entry = AllowlistEntry("/usr/bin/ls", real_path="/usr/bin/ls", agent="main")
-    asked = replace(make_request(), always=AlwaysOffer((entry,), ("ls, any arguments",)))
+    asked = make_request()
     request = await desk.approvals.ask(asked)
     for who in (ANN, BEA):
         await desk.says(request, who, Answer.ALLOW_ALWAYS)

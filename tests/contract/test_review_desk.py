@@ -69,7 +69,10 @@ async def test_always_saves_exactly_what_was_offered(desk, make_request):
     request = await desk.ask(make_request())
     assert (await desk.review(Review(request.id, Answer.ALLOW_ALWAYS, ALICE))).accepted
     learned = await desk.store.learned("main")
-    assert [(entry.pattern, entry.real_path) for entry in learned] == [("/usr/bin/rm", "/usr/bin/rm")]
+    assert learned == request.always.entries
+    assert [(entry.pattern, entry.args, entry.directory.path) for entry in learned] == [
+        ("/usr/bin/rm", ("-rf", "build"), "/srv/project")
+    ]
 
 
 async def test_once_saves_nothing(desk, make_request):

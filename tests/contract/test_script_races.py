@@ -63,11 +63,11 @@ async def test_the_runner_looks_at_scripts_a_last_time(system, script):
         reverify(order, FilesystemResolver())
 
 
-async def test_a_script_that_others_can_change_is_remembered_with_its_text(system, script):
+async def test_a_script_that_others_can_change_is_remembered_with_its_text(system, script, tmp_path):
     call = exec_call("bash", "build.sh")
     case, verdict = await system.gate.consider(call)
     assert verdict.always.words == (
-        f"exactly `bash build.sh` in the sandbox, as long as {script} stays as it is",
+        f"exactly `bash build.sh` in {tmp_path}, in the sandbox, as long as {script} stays as it is",
     )
     remembered = Remembered(verdict.always.entries)
     assert system.judge.verdict(case, remembered).effect is Effect.ALLOW

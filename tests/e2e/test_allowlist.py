@@ -20,18 +20,22 @@ def test_always_is_learned_used_listed_and_taken_back(daemon, finish):
     (request,) = daemon.pending()
     daemon.sayso("approve", request["id"], "always")
     assert finish(asking)[0] == 0
-    assert runs_unasked(daemon, "--", "touch", "there")
+    assert runs_unasked(daemon, *TOUCH)
+    other = daemon.ask("--", "touch", "there")
+    daemon.sayso("deny", daemon.pending()[0]["id"])
+    assert finish(other)[0] == 77
     row = next(row for row in daemon.json("allowlist", "list")["entries"] if row["source"] == "learned")
     assert (row["pattern"], row["agent"], row["request"]) == ("/usr/bin/touch", "main", request["id"])
-    assert row["lastUsedCommand"] == "touch there"
+    assert row["lastUsedCommand"] == "touch here"
+    assert row["directory"] == request["cwd"]
     assert row["lastResolvedPath"].endswith("/touch")
     told = daemon.sayso("allowlist", "list").stdout
     for words in (
         row["id"][:8],
         "/usr/bin/touch",
-        "(any arguments)",
+        f"(exactly here, in {request['cwd']})",
         "learned from an Always by",
-        "touch there",
+        "touch here",
     ):
         assert words in told
     daemon.sayso("allowlist", "remove", row["id"][:8])
@@ -39,6 +43,44 @@ def test_always_is_learned_used_listed_and_taken_back(daemon, finish):
     (request,) = daemon.pending()
     daemon.sayso("deny", request["id"])
     assert finish(asking)[0] == 77
+
+
+def test_any_arguments_are_learned_where_a_program_only_reads(daemon, finish):
+    asking = daemon.ask("--", "ls", "-l")
+    (request,) = daemon.pending()
+    assert "any `ls` command" in request["alwaysAny"][0]
+    assert "any `ls` command" in daemon.sayso("show", request["id"]).stdout
+    told = daemon.sayso("approve", request["id"], "always", "any").stdout
+    assert "Allowed always, with any arguments" in told
+    assert finish(asking)[0] == 0
+    assert runs_unasked(daemon, "--", "ls", "-la", "/etc")
+    asking = daemon.ask(*TOUCH)
+    (request,) = daemon.pending()
+    assert request["alwaysAny"] == []
+    refused = daemon.sayso("approve", request["id"], "always", "any", status=None)
+    assert refused.returncode != 0
+    assert "only programs that just read" in refused.stdout + refused.stderr
+    daemon.sayso("deny", request["id"])
+    assert finish(asking)[0] == 77
+
+
+def test_what_an_older_version_exported_is_told_to_admit_nothing_wherever_it_is_listed(
+    daemon, finish, tmp_path
+):
+    old = {"pattern": "/usr/bin/touch", "realPath": "/usr/bin/touch"}
+    file = tmp_path / "exec-approvals.json"
+    file.write_text(json.dumps({"version": 1, "agents": {"main": {"allowlist": [old]}}}))
+    told = daemon.sayso("allowlist", "import", str(file))
+    assert "`/usr/bin/touch`: it admits nothing" in told.stdout + told.stderr
+    assert "  it admits nothing: Always left it before" in daemon.sayso("allowlist", "list").stdout
+    (row,) = [row for row in daemon.json("allowlist", "list")["entries"] if row["admitsNothing"]]
+    asking = daemon.ask(*TOUCH)
+    daemon.sayso("deny", daemon.pending()[0]["id"])
+    assert finish(asking)[0] == 77
+    checks = daemon.sayso("doctor", status=None).stdout
+    assert f"1 learned entry admits nothing ({row['id'][:8]})" in checks
+    daemon.sayso("allowlist", "remove", row["id"][:8])
+    assert "admits nothing" not in daemon.sayso("doctor", status=None).stdout
 
 
 def test_entries_are_added_and_outlive_a_restart(daemon):

@@ -58,12 +58,12 @@ def test_always_saves_what_was_said_and_the_next_call_runs_at_once(daemon, finis
     assert request["always"], request
     daemon.sayso("approve", request["id"], "always")
     assert finish(asking)[0] == 0
-    assert daemon.sayso("exec", "--", "rg", "--type-list").returncode == 0
-    # The near miss: another program still asks.
-    other = daemon.ask("--", "sha256sum", "--version")
-    daemon.pending()
-    other.kill()
-    other.communicate()
+    assert daemon.sayso("exec", "--", "rg", "--version").returncode == 0
+    # The near misses: other arguments, and another program, still ask.
+    for near in (("rg", "--type-list"), ("sha256sum", "--version")):
+        other = daemon.ask("--", *near)
+        daemon.sayso("deny", daemon.pending()[0]["id"])
+        assert finish(other)[0] == 77
 
 
 def test_the_exit_status_is_the_commands_own(daemon, finish):

@@ -144,6 +144,7 @@ async def test_deny_with_a_reason_works_by_keyboard_and_enter_never_allows(
         ("Allow once", Answer.ALLOW_ONCE, None),
         ("Allow for 15 min", Answer.ALLOW_FOR, 900_000),
         ("Allow for 1 h", Answer.ALLOW_FOR, 3_600_000),
+        ("Always, any arguments", Answer.ALLOW_ALWAYS_ANY, None),
         ("Deny always", Answer.DENY_ALWAYS, None),
     ],
 )
@@ -153,7 +154,7 @@ async def test_more_answers_open_and_a_reason_goes_with_each(
 ) -> None:
     context = await browser.new_context(java_script_enabled=script)
     page = await context.new_page()
-    desk.ask(make_card())
+    desk.ask(make_card(always_any=("any `ls` command in the sandbox",)))
     await page.goto(channel.link()[0])
     await page.get_by_role("button", name="Sign in").click()
     await page.wait_for_timeout(700)
@@ -397,6 +398,15 @@ def states(make_card, clock):
         rule="exec.wrapper.user",
         deadline=clock.now() + 15_000,
     )
+    reading = make_card(
+        request_id="4" * 32,
+        command="/usr/bin/grep -rn TODO src && /usr/bin/wc -l src/main.c",
+        always=(
+            "exactly `grep -rn TODO src` in any directory, in the sandbox",
+            "exactly `wc -l src/main.c` in any directory, in the sandbox",
+        ),
+        always_any=("any `grep` command in the sandbox", "any `wc` command in the sandbox"),
+    )
     ran = replace(
         make_card(request_id="c" * 32, command="/usr/bin/git push origin main"),
         state=State.FINISHED,
@@ -442,6 +452,7 @@ def states(make_card, clock):
         "waiting-one": [one],
         "waiting-several": [one, never, host],
         "waiting-host": [host],
+        "waiting-reading": [reading],
         "waiting-never": [never],
         "waiting-long": [make_card(command=long)],
         "decided": [running, denied, failed, ran],
@@ -475,12 +486,13 @@ async def test_every_state_fits_and_is_photographed(
         await page.goto(channel.address)
         await live(page)
         await shoot(name)
-    desk.cards = {card.request_id: card for card in states(make_card, clock)["waiting-host"]}
-    await page.goto(channel.address)
-    await live(page)
-    await page.get_by_text("More answers").click()
-    await page.evaluate("scrollTo(0, 0)")
-    await shoot("more-answers")
+    for name, state in (("more-answers", "waiting-host"), ("more-answers-reading", "waiting-reading")):
+        desk.cards = {card.request_id: card for card in states(make_card, clock)[state]}
+        await page.goto(channel.address)
+        await live(page)
+        await page.get_by_text("More answers").click()
+        await page.evaluate("scrollTo(0, 0)")
+        await shoot(name)
     await page.goto(channel.address + "permissions")
     await shoot("permissions-none")
     now = clock.now()

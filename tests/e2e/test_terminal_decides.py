@@ -94,7 +94,7 @@ def test_a_card_is_printed_and_a_runs_the_command(terminal, finish):
     short = terminal.card("/usr/bin/touch typed-a")
     (request,) = terminal.daemon.pending()
     assert request["id"].startswith(short)
-    screen = terminal.see("exec.allowlist-miss", "config.example.yaml:", "left", "any `touch` command")
+    screen = terminal.see("exec.allowlist-miss", "config.example.yaml:", "left", "exactly `touch typed-a` in")
     assert "main asks to run" in screen
     terminal.type("a")
     assert finish(asking)[0] == 0

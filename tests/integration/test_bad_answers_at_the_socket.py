@@ -143,7 +143,7 @@ SOCKET = {
         resolving("open", "perhaps"),
         -32602,
         "decision",
-        "allow-always, deny or deny-always, not 'perhaps'",
+        "allow-always-any, deny or deny-always, not 'perhaps'",
     ),
     "a time without its length": (
         RESOLVE,

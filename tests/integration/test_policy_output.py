@@ -59,9 +59,13 @@ def test_each_layer_of_a_decision_tells_its_rule_and_where_that_is_written(polic
         assert told in out, out
 
 
-def test_each_part_tells_what_admits_it_where_that_is_written_and_what_it_goes_through(policy, capsys):
+def test_each_part_tells_what_admits_it_where_that_is_written_and_what_it_goes_through(
+    policy, capsys, tmp_path
+):
     with Path(policy).open("a", encoding="utf-8") as file:
         file.write("    exec: {allowlist: [{pattern: /usr/bin/git, args: [--version]}]}\n")
+        file.write(f"    workspace: {tmp_path / 'work'}\n")
+    (tmp_path / "work").mkdir()
     assert (
         main(["explain", "--config", policy, "-c", "bash -c 'git --version' && echo done && git push"]) == 0
     )
@@ -71,9 +75,17 @@ def test_each_part_tells_what_admits_it_where_that_is_written_and_what_it_goes_t
         f" ({policy}:10)\n",
         " echo: admitted by builtin\n",
         " /usr/bin/git: on no list\n",
-        "always     exactly `git push` in the sandbox\n",
+        f"always     exactly `git push` in {tmp_path / 'work'}, in the sandbox\n",
     ):
         assert told in out, out
+
+
+def test_where_nothing_would_be_remembered_that_is_said(policy, capsys, tmp_path):
+    with Path(policy).open("a", encoding="utf-8") as file:
+        file.write(f"    workspace: {tmp_path / 'gone'}\n")
+    assert main(["explain", "--config", policy, "-c", "git push"]) == 0
+    told = f"always     {tmp_path / 'gone'}, in which `git` would run, is not there now\n"
+    assert told in capsys.readouterr().out
 
 
 def test_what_was_refused_is_named_with_its_place(policy, capsys):

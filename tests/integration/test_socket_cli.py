@@ -174,6 +174,9 @@ async def test_a_reader_that_goes_away_ends_it_quietly(site):
         (("approve", "3f2b91c0", "for", "10m", "20m"), "not 'for 10m 20m'"),
         (("approve", "3f2b91c0", "10m"), "for a time (for 30m), not '10m'"),
         (("approve", "3f2b91c0", "always", "--max-uses", "3"), "--max-uses goes with a time"),
+        (("approve", "3f2b91c0", "always", "any", "--max-uses", "3"), "--max-uses goes with a time"),
+        (("approve", "3f2b91c0", "any"), "not 'any'"),
+        (("approve", "3f2b91c0", "always", "any", "thing"), "not 'always any thing'"),
         (("approve", "3f2b91c0", "for", "10m", "--max-uses", "0"), "a number from 1 to 10000, not '0'"),
         (("approve", "3f2b91c0", "for", "10m", "--max-uses", "10001"), "not '10001'"),
         (("approve", "3f2b91c0", "for", "10m", "--max-uses", "\u0663"), "--max-uses is a number"),
@@ -252,6 +255,7 @@ async def test_the_operator_decides_with_a_reason(site):
     for args in (
         ("approve", "3f2b91c0"),
         ("approve", "3f2b91c0", "always"),
+        ("approve", "3f2b91c0", "always", "any"),
         ("deny", "3f2b91c0", "--reason", "no"),
     ):
         status, out, _ = await site.sayso(*args)
@@ -259,6 +263,7 @@ async def test_the_operator_decides_with_a_reason(site):
     assert [(seen.answer, seen.reason) for seen in site.console.seen] == [
         ("allow-once", None),
         ("allow-always", None),
+        ("allow-always-any", None),
         ("deny", "no"),
     ]
     site.console.accepts = False

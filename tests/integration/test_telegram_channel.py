@@ -551,6 +551,19 @@ class TestMore:
         assert (message.buttons, message.text) == (first, text)
         assert [press.verb for press in chat_desk.presses] == ["m", "l"]
 
+    async def test_any_arguments_are_one_of_the_further_answers_where_they_are_offered(
+        self, channel, telegram_api, ops, make_card, ann, chat_desk
+    ):
+        card = make_card(always_any=("any `ls` command in the sandbox",))
+        chat_desk.stands, chat_desk.reply = card, Reply("", card=card)
+        await channel.post(card, str(ops.id), NONCE)
+        message = telegram_api.sent(ops)[-1]
+        assert "any `ls` command in the sandbox" in message.text
+        await telegram_api.answer_to(telegram_api.press(message, "More", ann))
+        assert ["Always, any arguments"] in message.buttons
+        await telegram_api.answer_to(telegram_api.press(message, "Always, any arguments", ann))
+        assert (chat_desk.presses[-1].verb, chat_desk.presses[-1].nonce) == ("y", NONCE)
+
     @pytest.mark.parametrize(
         ("label", "came"),
         [("Allow 15 min", ("f", 900_000)), ("Allow 1 h", ("f", 3_600_000)), ("Deny always", ("n", None))],

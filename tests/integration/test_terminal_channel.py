@@ -188,6 +188,24 @@ async def test_the_prompt_names_all_answers_in_one_line(channel, tty, desk, make
     assert prompt == "╰─ a once  f 30m  A always  d deny [reason]  D deny always  ? help"
 
 
+async def test_any_arguments_are_named_and_taken_where_they_are_offered(
+    channel, tty, clock, desk, make_card
+) -> None:
+    card = desk.ask(make_card(always_any=("any `ls` command in the sandbox",)))
+    await channel.post(card, "", "")
+    shown = await tty.read("? help")
+    assert "any `ls` command in the sandbox" in shown
+    assert "A always  any arguments, always  d deny" in shown.strip().splitlines()[-1]
+    clock.advance(500)
+    await tty.say("any\n", "You ")
+    assert [review.answer for review in desk.reviews] == [Answer.ALLOW_ALWAYS_ANY]
+
+
+async def test_any_arguments_are_not_taken_where_they_are_not_offered(asked, tty, desk) -> None:  # noqa: ARG001
+    assert "only for programs that just read" in await tty.say("any\n", "just read")
+    assert desk.reviews == []
+
+
 async def test_a_letter_without_enter_decides_nothing(asked, tty, desk) -> None:  # noqa: ARG001 - the card waits
     await tty.say("a")
     assert desk.reviews == []

@@ -410,6 +410,7 @@ async def test_an_answer_that_is_none_is_refused_by_name(visitor, desk, card, an
         ("allow-once", Answer.ALLOW_ONCE, None),
         ("allow-for:900000", Answer.ALLOW_FOR, 900_000),
         ("allow-always", Answer.ALLOW_ALWAYS, None),
+        ("allow-always-any", Answer.ALLOW_ALWAYS_ANY, None),
         ("deny-always", Answer.DENY_ALWAYS, None),
     ],
 )

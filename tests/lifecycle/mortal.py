@@ -78,6 +78,11 @@ class HeldRunner:
     resolver: FilesystemResolver = field(default_factory=FilesystemResolver)
     held: dict[str, asyncio.Future] = field(default_factory=dict)
 
+    def make_workspace(self, plan):
+        there = Path(plan.workspace).exists()
+        Path(plan.workspace).mkdir(parents=True, exist_ok=True)
+        return not there
+
     async def run(self, order, _sink):
         reverify(order, self.resolver)
         self.orders.append(order.request_id)

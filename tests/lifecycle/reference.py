@@ -9,6 +9,7 @@ MINUTE = 60_000
 WINDOW = 2 * MINUTE
 LAST_MOMENT = 5_000
 FREE = ("git", "--version")
+ANY = "any arguments"
 BY_TWO = {"stat", "du"}  # what these would do, two different people must allow
 WHO = {"cli:0": "Ann", "web:operator": "Ann", "cli:1": "Bea", "cli:2": "Cem"}  # cli:9 is nobody's
 OPEN = {"waiting", "approved"}
@@ -42,7 +43,9 @@ def required(command: tuple[str, ...]) -> int:
 def narrowest(answers: list[Yes]) -> Yes:
     """Give what all of them allow."""
     kinds = {kind for kind, _, _ in answers}
-    if kinds == {"allow-always"}:
+    if kinds == {"allow-always-any"}:
+        return "allow-always-any", None, None
+    if kinds <= {"allow-always", "allow-always-any"}:
         return "allow-always", None, None
     if "allow-once" in kinds:
         return "allow-once", None, None
@@ -95,7 +98,7 @@ class Facts:
 
     locked: bool = False
     revoked: set[str] = field(default_factory=set)
-    learned: set[tuple[str, str]] = field(default_factory=set)
+    learned: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     denied: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     permissions: dict[str, Permission] = field(default_factory=dict)
     taken_back: set[str] = field(default_factory=set)
@@ -118,7 +121,7 @@ class Reference:
         facts = self.facts
         if facts.locked or agent in facts.revoked or (agent, command) in facts.denied:
             return "deny", None
-        if command == FREE or (agent, command[0]) in facts.learned:
+        if command == FREE or not facts.learned.isdisjoint({(agent, command), (agent, (command[0], ANY))}):
             return "allow", None
         counting = [
             (permission.until, request_id)
@@ -178,7 +181,9 @@ class Reference:
         asked.state = "approved"
         asked.deadline = max(asked.deadline, self.now + LAST_MOMENT)
         if answer == "allow-always":
-            self.facts.learned.add((asked.agent, asked.command[0]))
+            self.facts.learned.add((asked.agent, asked.command))
+        if answer == "allow-always-any":
+            self.facts.learned.add((asked.agent, (asked.command[0], ANY)))
         if for_ms is not None:
             self.facts.permissions[request_id] = Permission(
                 asked.agent, asked.command, self.now + for_ms, uses

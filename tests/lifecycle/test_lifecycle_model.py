@@ -21,7 +21,7 @@ from core.model.session import SessionKey
 from tests.conftest import ManualClock
 from tests.core_system import ALICE, exec_call
 from tests.lifecycle.mortal import AGENTS, PATIENCE_S, Mortal
-from tests.lifecycle.reference import FREE, MINUTE, NOTHING, WHO, Reference, lawful, required, way
+from tests.lifecycle.reference import ANY, FREE, MINUTE, NOTHING, WHO, Reference, lawful, required, way
 
 EXAMPLES = int(os.environ.get("SAYSO_MODEL_EXAMPLES", "25"))
 COMMANDS = (("ls", "-l"), ("ls", "-a"), ("stat", "a"), ("du", "b"), FREE)
@@ -422,7 +422,7 @@ class Lifecycle(RuleBasedStateMachine):
         assert len(await self.mortal.store.deny_rules()) >= len(model.denied)
         assert await self.mortal.store.locked() is model.locked
         learned = {
-            (agent, entry.pattern.rpartition("/")[2])
+            (agent, (entry.pattern.rpartition("/")[2], *((ANY,) if entry.any_arguments else entry.args)))
             for agent in AGENTS
             for entry in await self.mortal.store.learned(agent)
         }

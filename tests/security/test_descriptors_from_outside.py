@@ -127,14 +127,14 @@ async def takes_at(place: Place, meets: str, *, shown: str) -> RunResult:
 
 
 async def test_who_listens_at_a_socket_that_is_named_is_trusted_with_what_comes_through_it(place):
-    place.workspace.chmod(0o700)
+    close(place)
     with served(place) as named:
         result = await takes_at(place, named, shown=named)
     assert (result.stdout.strip(), result.stderr, result.notes) == (SECRET, "", ())
 
 
 async def test_a_socket_that_is_named_is_the_only_one_outside_that_a_run_can_reach(place):
-    place.workspace.chmod(0o700)
+    close(place)
     with served(place) as named:
         room = Path(named).parent
         other = room / "other"
@@ -158,7 +158,7 @@ async def test_a_socket_that_is_named_opens_none_in_a_workspace_that_others_get_
 
 
 def test_a_socket_that_is_named_is_no_place_to_meet_and_what_lies_beside_it_is(place):
-    place.workspace.chmod(0o700)
+    close(place)
     nobody = pwd.getpwnam("nobody")
     account = Account("nobody", nobody.pw_uid, nobody.pw_gid, drop=True)
     with served(place) as named:

@@ -107,20 +107,22 @@ def test_a_cd_that_must_have_succeeded_moves_what_stands_behind_it(places: Place
     assert places.effect(line.replace("good", "bad")) == ("allow" if "python" not in line else "deny")
 
 
-def test_behind_a_semicolon_it_is_allowed_where_only_one_directory_has_the_script(places: Places) -> None:
+def test_what_was_learned_for_one_directory_never_counts_behind_a_semicolon(places: Places) -> None:
     (places.bad / "x.py").unlink()
-    assert places.effect("cd {good}; python3 x.py") == "allow"
-    (places.bad / "x.py").write_text("print('EVIL')\n")
+    assert places.effect("cd {good} && python3 x.py") == "allow"
     assert places.effect("cd {good}; python3 x.py") == "deny"
 
 
-def test_what_always_saves_behind_a_semicolon_holds_both_scripts(places: Places) -> None:
-    line = "cd {good}; python3 x.py"
-    offered = judge(places.facts(line)).always
-    assert f"{places.bad}/x.py" in offered.words[0]
-    assert effect(places.facts(line), *offered.entries) == "allow"
-    (places.bad / "x.py").write_text("print('OTHER')\n")
-    assert effect(places.facts(line), *offered.entries) == "ask"
+def test_behind_a_semicolon_always_is_not_offered_and_what_to_write_instead_is_said(places: Places) -> None:
+    offered = judge(places.facts("cd {good}; python3 x.py")).always
+    assert offered.entries == ()
+    assert f"would run in {places.good} or {places.bad}, should a `cd` fail" in (offered.why or "")
+    assert "put && behind the `cd`" in (offered.why or "")
+    line = "cd {good} && python3 x.py"
+    entries = judge(places.facts(line)).always.entries
+    assert effect(places.facts(line), *entries) == "allow"
+    (places.good / "x.py").write_text("print('OTHER')\n")
+    assert effect(places.facts(line), *entries) == "ask"
 
 
 @pytest.mark.parametrize("mode", ["allowlist", "full"])

@@ -1,4 +1,4 @@
-"""Always saves "any" for programs alone that are known to run and load nothing else."""
+"""What counts as a program that is known to run and load nothing else, and what Always saves of it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ import pytest
 from msgspec.structs import replace
 
 from adapters.resolvers.filesystem import FilesystemResolver
-from core.execsec.allowlist import is_exact
 from core.model.allowlist import AllowlistEntry
 from core.model.call import CommandText
 from core.model.command import CommandFacts
 from core.shell.inspect import inspect
-from core.shell.names import variants
-from core.shell.programs import CARRIERS, LOADS_NOTHING, PACKAGE_RUNNERS, PRIVILEGE_CHANGERS, RUNS_ANYTHING
+from core.shell.names import loads_nothing, only_reads, variants
+from core.shell.programs import (
+    CARRIERS,
+    LOADS_NOTHING,
+    PACKAGE_RUNNERS,
+    PRIVILEGE_CHANGERS,
+    READS,
+    RUNS_ANYTHING,
+)
 from core.shell.scripts import with_scripts
 from tests.shell_world import World, effect, judge, look
 
@@ -70,13 +76,33 @@ def test_further_programs_that_run_another_one_are_asked_about_each_time(name: s
 
 
 @pytest.mark.parametrize("name", sorted(LOADS_NOTHING))
-def test_what_loads_nothing_is_remembered_with_any_arguments_and_in_no_other_table(name: str) -> None:
+def test_what_loads_nothing_is_in_no_other_table_and_saved_with_any_arguments_only_if_it_reads(
+    name: str,
+) -> None:
     dear = RUNS_ANYTHING | CARRIERS | PRIVILEGE_CHANGERS | PACKAGE_RUNNERS
     assert variants(name).isdisjoint(dear)
-    entries = judge([f"/usr/bin/{name}", "a"], safeBins=[]).always.entries
-    assert [entry.args for entry in entries] == [None]
-    assert effect([f"/usr/bin/{name}", "b"], *entries, ask="off", safeBins=[]) == "allow"
-    assert effect([f"/usr/bin/{name}x", "b"], *entries, ask="off", safeBins=[]) == "deny"
+    offer = judge([f"/usr/bin/{name}", "a"], safeBins=[]).always
+    assert [entry.args for entry in offer.entries] == [("a",)]
+    assert effect([f"/usr/bin/{name}", "b"], *offer.entries, ask="off", safeBins=[]) == "deny"
+    assert bool(offer.wider) is (name in READS)
+    if offer.wider:
+        assert effect([f"/usr/bin/{name}", "b"], *offer.wider, ask="off", safeBins=[]) == "allow"
+        assert effect([f"/usr/bin/{name}x", "b"], *offer.wider, ask="off", safeBins=[]) == "deny"
+
+
+def test_what_only_reads_loads_nothing() -> None:
+    assert READS < LOADS_NOTHING
+
+
+WRITERS = [
+    "cp", "mv", "rm", "sort", "uniq", "find", "tree", "split", "touch", "mkdir", "date", "sync", "file",
+    "gzip", "truncate", "install", "shred", "xxd", "hostname", "rg", "jq", "csplit", "dir", "mktemp", "ping",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_could_write_a_file_by_an_option_or_operand_is_none_of_those_that_only_read(name: str) -> None:
+    assert name not in READS
 
 
 @pytest.mark.parametrize(
@@ -91,9 +117,7 @@ def test_what_loads_nothing_is_remembered_with_any_arguments_and_in_no_other_tab
 )  # fmt: skip
 def test_options_by_which_one_of_them_runs_another_are_asked_about_each_time(line: str) -> None:
     name = line.split(" ", maxsplit=1)[0]
-    entries = judge(f"{name} x").always.entries
-    assert entries
-    asked = judge(line.replace(";", "';'"), *entries, f"/usr/bin/{name}")
+    asked = judge(line.replace(";", "';'"), f"/usr/bin/{name}")
     assert (str(asked.decision.effect), asked.decision.rule) == ("ask", "exec.carrier")
     assert asked.always.entries == ()
 
@@ -110,7 +134,7 @@ def test_options_by_which_one_of_them_runs_another_are_asked_about_each_time(lin
     ],
 )
 def test_near_options_are_admitted(line: str) -> None:
-    assert effect(line, *judge(f"{line.split(' ', maxsplit=1)[0]} x").always.entries, ask="off") == "allow"
+    assert effect(line, f"/usr/bin/{line.split(' ', maxsplit=1)[0]}", ask="off") == "allow"
 
 
 def linked(name: str, real: str) -> CommandFacts:
@@ -124,32 +148,39 @@ def linked(name: str, real: str) -> CommandFacts:
 )  # fmt: skip
 def test_a_link_by_a_known_name_to_something_else_is_not_that_program(real: str) -> None:
     facts = linked("ls", real)
-    assert is_exact(facts.segments[0])
-    assert [entry.args for entry in judge(facts).always.entries] in ([("a",)], [])
-    old = AllowlistEntry("/usr/bin/ls", real_path=real, agent="main")
-    assert effect(facts, old, ask="off") == "deny"
+    assert not loads_nothing(facts.segments[0])
+    assert not judge(facts).always.wider
+    for any_of_it in (False, True):
+        entry = AllowlistEntry("/usr/bin/ls", real_path=real, agent="main", any_arguments=any_of_it)
+        assert effect(facts, entry, ask="off") == "deny"
 
 
 @pytest.mark.parametrize(
     "real", ["/usr/bin/ls", "/bin/ls", "/usr/local/bin/ls", "/usr/bin/busybox", "/usr/bin/coreutils"]
 )
 def test_a_link_to_the_same_name_or_to_one_file_of_many_names_is(real: str) -> None:
-    assert not is_exact(linked("ls", real).segments[0])
+    facts = linked("ls", real)
+    assert loads_nothing(facts.segments[0])
+    entry = AllowlistEntry("/usr/bin/ls", real_path=real, agent="main", any_arguments=True)
+    assert effect(facts, entry, ask="off") == "allow"
 
 
 @pytest.mark.parametrize("name", ["my-ls", "ls2", "ls-1.0", "LS", "ls.exe", "sha", "busybox-ls"])
 def test_a_name_like_a_known_one_is_none(name: str) -> None:
-    assert is_exact(linked(name, "/usr/bin/ls").segments[0])
-    assert is_exact(look(f"{name} a").segments[0])
+    for segment in (linked(name, "/usr/bin/ls").segments[0], look(f"{name} a").segments[0]):
+        assert not loads_nothing(segment)
+        assert not only_reads(segment)
 
 
 def test_neither_a_script_nor_what_others_can_change_is_a_known_program() -> None:
     segment = look("ls a").segments[0]
     assert segment.executable is not None
-    assert not is_exact(segment)
-    for changed in (replace(segment.executable, script=True), replace(segment.executable, trusted=False)):
-        assert is_exact(replace(segment, executable=changed))
-    assert is_exact(replace(segment, executable=None))
+    assert loads_nothing(segment)
+    assert only_reads(segment)
+    program = segment.executable
+    for changed in (replace(program, script=True), replace(program, trusted=False), None):
+        assert not loads_nothing(replace(segment, executable=changed))
+        assert not only_reads(replace(segment, executable=changed))
 
 
 @pytest.mark.parametrize("line", ["unheard-of x", "jps x", "strings x"])
@@ -172,10 +203,9 @@ def test_variables_that_load_modules_of_pictures_are_asked_about(name: str) -> N
     assert effect(f"X{name}=/x/evil ls", "/usr/bin/ls") == "allow"
 
 
-def test_what_is_said_of_a_program_that_may_load_others_says_why_always_is_exact() -> None:
-    said = judge("unheard-of x").decision.reason
-    assert "on no allowlist; it may run or load others, so Always would save these arguments alone" in said
-    assert "exactly `unheard-of x` in the sandbox" in judge("unheard-of x").always.words
+def test_of_a_program_that_may_load_others_that_is_said() -> None:
+    assert "is on no allowlist; it may run or load others" in judge("unheard-of x").decision.reason
+    assert "exactly `unheard-of x` in /srv, in the sandbox" in judge("unheard-of x").always.words
     assert judge("rm x").decision.reason == "`/usr/bin/rm` with these arguments is on no allowlist"
 
 

@@ -130,7 +130,9 @@ def test_nothing_may_be_taken_away_from_a_learned_command_where_nothing_is_set(
 
 @pytest.mark.parametrize("before", TAKES_AWAY)
 def test_from_a_program_that_loads_nothing_variables_may_be_taken_away(before: str) -> None:
-    assert effect(f"{before} rg x", *judge("rg y").always.entries, ask="off") == "allow"
+    assert effect(f"{before} rg x", *judge("rg x").always.entries, ask="off") == "allow"
+    assert effect(f"{before} rg x", *judge("rg y").always.entries, ask="off") == "deny"
+    assert effect(f"{before} ls x", *judge("ls y").always.wider, ask="off") == "allow"
     assert effect(f"{before} rg x", "/usr/bin/rg", ask="off") == "allow"
     assert effect(f"{before} unheard-of x", "/usr/bin/unheard-of", ask="off") == "deny"
 

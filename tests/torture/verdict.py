@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from adapters.stores.sqlite import open_store
 from core.audit import verify
 from core.model.request import AuditEvent, Request, State
-from tests.torture.actors import LEARNED_FROM, Notes
+from tests.torture.actors import Notes
 from tests.torture.site import PEOPLE, Site
 
 # What may follow what, by the events of one request; written down apart from the code that is tried here.
@@ -156,7 +156,7 @@ def _agreed(findings: Findings, requests: Iterable[Request], required: int) -> N
 def _authorised(findings: Findings, requests: dict[str, Request], events: list[AuditEvent]) -> None:
     """No start without its own yes: a person's answer, a permission with uses left, or a rule."""
     locked = False
-    learned: set[str] = set()
+    learned: set[tuple[str, str]] = set()
     permissions: dict[str, tuple[int, int]] = {}
     for event in events:
         locked = {"daemon.locked": True, "daemon.unlocked": False}.get(event.kind, locked)
@@ -171,7 +171,7 @@ def _authorised(findings: Findings, requests: dict[str, Request], events: list[A
             if allowed == "allow-for":
                 permissions[request.id] = (data["until"], data["maxUses"])
             if allowed == "allow-always":
-                learned.add(request.call.agent)
+                learned.add((request.call.agent, request.canonical))
         elif event.kind == "request.allowed":
             _allowed(findings, request, event, learned, permissions)
 
@@ -180,7 +180,7 @@ def _allowed(
     findings: Findings,
     request: Request,
     event: AuditEvent,
-    learned: set[str],
+    learned: set[tuple[str, str]],
     permissions: dict[str, tuple[int, int]],
 ) -> None:
     permission = (event.data or {}).get("permission")
@@ -192,7 +192,7 @@ def _allowed(
         findings.seen["by permission"] += 1
         return
     by_rule = "/free " in request.canonical and request.call.agent == "main"
-    by_learning = f"/{LEARNED_FROM} " in request.canonical and request.call.agent in learned
+    by_learning = (request.call.agent, request.canonical) in learned
     if not by_rule and not by_learning:
         findings.fault(request.id, "was allowed by nothing that anybody gave")
     findings.seen["by rule" if by_rule else "by learning"] += 1

@@ -33,10 +33,12 @@ def answer_keyboard(card: Card, nonce: str) -> InlineKeyboardMarkup:
 def more_keyboard(card: Card, nonce: str) -> InlineKeyboardMarkup:
     """Return the answers that are given more rarely, and the way back."""
     lasting = [_button(f"Allow {span(ms)}", Verb.ALLOW_FOR, f"{nonce}:{ms}") for ms in card.durations]
+    always_any = [_button("Always, any arguments", Verb.ALLOW_ALWAYS_ANY, nonce)] if card.always_any else []
     rows = [lasting[at : at + _IN_ROW] for at in range(0, len(lasting), _IN_ROW)]
     denials = [_button("Deny with a reason", Verb.DENY_BECAUSE, nonce)]
     if card.denies_always:
         denials.insert(0, _button("Deny always", Verb.DENY_ALWAYS, nonce))
+    rows += [always_any] if always_any else []
     return InlineKeyboardMarkup([*rows, denials, [_button("Back", Verb.LESS, nonce)]])
 
 

@@ -14,7 +14,7 @@ from core.model.standing import LONGEST_MS, SHORTEST_MS
 
 COMMANDS = {
     "pending": "what waits for an answer",
-    "approve": "ID [always] or [for 30m]: allow a request",
+    "approve": "ID [always [any]] or [for 30m]: allow a request",
     "deny": "ID [always] [reason]: deny a request",
     "elevated": "on, ask, full or off [for 30m]: where commands run, and who is asked; alone: how it stands",
     "elev": "the same as /elevated",

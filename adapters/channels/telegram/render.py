@@ -162,6 +162,8 @@ def _facts(card: Card) -> Iterator[tuple[str, str, int]]:
         yield "Env", "  ".join(f"{name}={value}" for name, value in card.env), 400
     if card.offers_always:
         yield "Always would remember", ", ".join(card.always), 350
+        if card.always_any:
+            yield "With any arguments", ", ".join(card.always_any), 200
     else:
         yield "Always is not offered", card.always_why or "nothing here can be remembered", 250
 

@@ -18,6 +18,7 @@ _ANSWERS = {
     "for": Answer.ALLOW_FOR,
     "A": Answer.ALLOW_ALWAYS,
     "always": Answer.ALLOW_ALWAYS,
+    "any": Answer.ALLOW_ALWAYS_ANY,
     "d": Answer.DENY,
     "deny": Answer.DENY,
     "D": Answer.DENY_ALWAYS,
@@ -30,6 +31,7 @@ _ANSWERING = (
     "a  or once      allow it once",
     "f 30m           allow it, and exactly this again for that time (30s, 30m, 2h, 1d)",
     "A  or always    allow it and remember what the card says",
+    "any             allow it and remember it with any arguments, where the card offers that",
     "d  or deny      deny it; words after it are the reason the agent reads",
     "D  or never     deny exactly this command of this agent from now on; a reason may follow",
     "list            show all that wait",
@@ -118,6 +120,8 @@ def not_offered(card: Card, answer: Answer) -> str | None:
     """Say why a card does not take this answer, or None where it does."""
     if answer is Answer.ALLOW_ALWAYS and not card.offers_always:
         return f"Always is not offered here: {card.always_why or 'nothing can be remembered'}"
+    if answer is Answer.ALLOW_ALWAYS_ANY and not card.always_any:
+        return "Always with any arguments is offered only for programs that just read."
     if answer is Answer.ALLOW_FOR and not card.durations:
         return f"A time is not offered here, because a yes counts once: {card.always_why or card.reason}"
     if answer is Answer.DENY_ALWAYS and not card.denies_always:

@@ -113,6 +113,8 @@ def _facts(card: Card, now: int) -> Iterator[tuple[str, str]]:
         yield "answers", card.progress
     if card.offers_always:
         yield "always", f"would let {card.agent} run, without asking again: {', '.join(card.always)}"
+        if card.always_any:
+            yield "any", f"would let it run: {', '.join(card.always_any)}"
     else:
         yield "always", f"not offered: {card.always_why or 'nothing here can be remembered'}"
     yield "time", time_left(card.deadline - now)
@@ -130,6 +132,8 @@ def _prompt(card: Card, more: int, style: Style) -> str:
         answers.append(f"{style.paint(AMBER, 'f')} 30m")
     if card.offers_always:
         answers.append(f"{style.paint(AMBER, 'A')} always")
+    if card.always_any:
+        answers.append(f"{style.paint(AMBER, 'any')} arguments, always")
     answers.append(f"{style.paint(RED, 'd')} deny [reason]")
     if card.denies_always:
         answers.append(f"{style.paint(RED, 'D')} deny always")

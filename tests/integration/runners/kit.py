@@ -19,7 +19,7 @@ from adapters.runners.leftovers import marked
 from adapters.runners.workspaces import ensure
 from core.approvals.binding import bind
 from core.config import ExecSettings, SandboxOverrides, SandboxSettings, Scope
-from core.model.command import Executable, FileIdentity
+from core.model.command import Directory, Executable, FileIdentity
 from core.model.plan import BoundCommand, RunOrder, SandboxPlan
 from core.model.session import SessionKey
 from core.sandbox.plan import host_plan, plan_for
@@ -56,6 +56,13 @@ class Files:
             found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
         )
         return Executable(name, name, os.path.realpath(name), identity)
+
+    def directory(self, path: str) -> Directory | None:
+        try:
+            found = Path(path).stat()
+        except OSError:
+            return None
+        return Directory(path, found.st_dev, found.st_ino)
 
     def real_directory(self, path: str) -> str | None:
         return os.path.realpath(path)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from core.approvals.ledger import Ledger
 from core.approvals.quorum import People
@@ -23,7 +24,12 @@ PEOPLE = {
     "dan": ("telegram:4",),
 }
 IDS = [("telegram", str(n)) for n in range(1, 7)] + [("web", "operator"), ("cli", "0"), ("cli", "2")]
-WIDTH = {Answer.ALLOW_ONCE: 0, Answer.ALLOW_FOR: 1, Answer.ALLOW_ALWAYS: 2}
+WIDTH = {
+    Answer.ALLOW_ONCE: 0,
+    Answer.ALLOW_FOR: 1,
+    Answer.ALLOW_ALWAYS: 2,
+    Answer.ALLOW_ALWAYS_ANY: 3,
+}
 APPROVERS = tuple(f"telegram:{number}" for number in range(1, 7))
 ROUTES = (Route("web", "", (), 120_000, "test"), Route("telegram", "-1", APPROVERS, 120_000, "test"))
 OWNERS = People.named(PEOPLE)
@@ -127,7 +133,11 @@ def test_a_veto_anywhere_before_the_last_yes_ends_it(make_request, clock, before
 def test_what_is_granted_is_never_wider_than_any_answer_that_made_it(
     make_request, clock, reviews, required, at_once
 ):
-    store = outcome(make_request(), reviews, required, clock, at_once=at_once)
+    asked = make_request()
+    (entry,) = asked.always.entries
+    wider = structs.replace(entry, args=None, any_arguments=True)
+    asked = replace(asked, always=structs.replace(asked.always, wider=(wider,), wider_words=("any",)))
+    store = outcome(asked, reviews, required, clock, at_once=at_once)
     if store.kept.state is not State.APPROVED:
         return
     last = {person(given): given for given in store.kept.reviews}
@@ -137,7 +147,8 @@ def test_what_is_granted_is_never_wider_than_any_answer_that_made_it(
         if change.permit is not None and given_.for_ms is not None:
             assert change.permit.expires_at - change.permit.given_at <= given_.for_ms
             assert given_.max_uses is None or change.permit.max_uses <= given_.max_uses
-    assert (change.learn is not None) == (granted.decision == "allow-always")
+    learned = change.learn.entries if change.learn else ()
+    assert learned == {"allow-always": (entry,), "allow-always-any": (wider,)}.get(granted.decision, ())
     assert (change.permit is not None) == (granted.decision == "allow-for")
 
 

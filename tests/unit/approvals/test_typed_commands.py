@@ -68,6 +68,9 @@ HOSTILE = [
         (f"/approve {ID} once", Approve(ID)),
         (f"/approve {ID} always", Approve(ID, How.ALWAYS)),
         (f"/approve always {ID}", Approve(ID, How.ALWAYS)),
+        (f"/approve {ID} always any", Approve(ID, How.ALWAYS_ANY)),
+        (f"/approve always any {ID}", Approve(ID, How.ALWAYS_ANY)),
+        (f"/approve {ID} Allow-Always-Any", Approve(ID, How.ALWAYS_ANY)),
         (f"/Approve ALWAYS {ID}", Approve(ID, How.ALWAYS)),
         (f"/approve {ID} allow-always", Approve(ID, How.ALWAYS)),
         (f"/approve {ID} for 30m", Approve(ID, How.FOR, HOUR // 2)),
@@ -267,7 +270,7 @@ def test_ten_kilobytes_of_anything_are_answered_briefly(name: str) -> None:
 
 def test_each_command_of_the_help_is_read() -> None:
     examples = [line.partition(":")[0] for line in HELP.splitlines() if line.startswith("/")]
-    assert len(examples) == 13
+    assert len(examples) == 14
     for example in examples:
         plain = example.replace("ID", ID).replace("CODE", "abcdefghijk").replace("SESSION", "agent:a:main")
         for unwanted in ("|ask|full|off", "[", "]"):

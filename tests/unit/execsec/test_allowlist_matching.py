@@ -7,8 +7,11 @@ from msgspec import structs
 
 from core.execsec.allowlist import path_matches
 from core.model.allowlist import AllowlistEntry
-from core.model.command import Placement
+from core.model.command import Directory, Placement
 from tests.shell_world import World, effect, judge, look
+
+SRV = Directory("/srv", 1, 1)
+RUN_SH = AllowlistEntry("/srv/run.sh", (), real_path="/srv/run.sh", agent="main", directory=SRV)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +66,7 @@ def test_an_operators_entry_matches_the_real_path_or_the_link_it_names() -> None
 
 
 def test_a_learned_entry_needs_the_same_name_and_the_same_file_behind_it() -> None:
-    entry = AllowlistEntry("/usr/bin/xzcat", real_path="/usr/bin/xz", agent="main")
+    entry = AllowlistEntry("/usr/bin/xzcat", ("x",), real_path="/usr/bin/xz", agent="main", directory=SRV)
     same, moved = (
         World(links={"/usr/bin/xzcat": "/usr/bin/xz"}),
         World(links={"/usr/bin/xzcat": "/usr/bin/cat"}),
@@ -75,22 +78,24 @@ def test_a_learned_entry_needs_the_same_name_and_the_same_file_behind_it() -> No
 
 def test_a_multi_call_program_is_another_entry_under_each_name() -> None:
     world = World(links={"/usr/bin/ls": "/usr/bin/busybox", "/usr/bin/rm": "/usr/bin/busybox"})
-    entry = AllowlistEntry("/usr/bin/ls", real_path="/usr/bin/busybox", agent="main")
-    assert effect(look("ls x", world=world), entry, ask="off") == "allow"
-    assert effect(look("rm x", world=world), entry, ask="off") == "deny"
+    entry = AllowlistEntry("/usr/bin/ls", ("x",), real_path="/usr/bin/busybox", agent="main")
+    for known in (entry, structs.replace(entry, args=None, any_arguments=True)):
+        assert effect(look("ls x", world=world), known, ask="off") == "allow"
+        assert effect(look("rm x", world=world), known, ask="off") == "deny"
 
 
 def test_a_pin_holds_the_content() -> None:
-    entry = AllowlistEntry("/srv/run.sh", (), real_path="/srv/run.sh", sha256="a" * 64, agent="main")
+    entry = structs.replace(RUN_SH, sha256="a" * 64)
     assert effect("./run.sh", entry, ask="off") == "allow"
     assert effect("./run.sh -c x", entry, ask="off") == "deny"
     assert effect("./run.sh", structs.replace(entry, args=None), ask="off") == "deny"
+    assert effect("./run.sh", structs.replace(entry, args=None, any_arguments=True), ask="off") == "deny"
     assert effect("./run.sh", structs.replace(entry, sha256="b" * 64), ask="off") == "deny"
     assert effect("./run.sh", structs.replace(entry, sha256=None), ask="off") == "deny"
 
 
 def test_a_program_that_another_command_of_the_line_could_replace_asks() -> None:
-    entry = AllowlistEntry("/srv/run.sh", (), real_path="/srv/run.sh", sha256="a" * 64, agent="main")
+    entry = structs.replace(RUN_SH, sha256="a" * 64)
     assert judge("cp x run.sh; ./run.sh", entry, "**").decision.rule == "exec.changeable"
     assert effect("cp x run.sh | ./run.sh", entry, "**", ask="off") == "deny"
     assert effect("cd /srv && ./run.sh; echo done", entry, ask="off") == "allow"
@@ -120,7 +125,14 @@ COUNTS = {
 @pytest.mark.parametrize("of_entry", Placement)
 def test_in_which_places_an_entry_counts(of_entry: Placement, place: Placement, *, learned: bool) -> None:
     real_path = "/usr/bin/rg" if learned else None
-    entry = AllowlistEntry("/usr/bin/rg", placement=of_entry, real_path=real_path, source="test")
+    entry = AllowlistEntry(
+        "/usr/bin/rg",
+        ("x",) if learned else None,
+        placement=of_entry,
+        real_path=real_path,
+        directory=SRV if learned else None,
+        source="test",
+    )
     expected = "allow" if (of_entry, place) in COUNTS else "deny"
     assert effect("rg x", entry, placement=place, ask="off") == expected
 

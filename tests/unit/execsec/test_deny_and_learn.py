@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import structs
 
 from core.model.allowlist import AllowlistEntry
-from core.model.command import Placement
+from core.model.command import Directory, Placement
 from tests.shell_world import STATE, World, effect, judge, look, policy
 
 OWN_STATE = [
@@ -196,10 +197,43 @@ def words(line: str, *entries: str | AllowlistEntry, **options: object) -> tuple
 
 def test_always_saves_the_programs_path() -> None:
     offer = judge("rg -n TODO src/").always
-    assert offer.words == ("any `rg` command in the sandbox",)
-    assert offer.entries == (AllowlistEntry("/usr/bin/rg", real_path="/usr/bin/rg", agent="main"),)
+    assert offer.words == ("exactly `rg -n TODO src/` in /srv, in the sandbox",)
+    assert offer.entries == (
+        AllowlistEntry(
+            "/usr/bin/rg",
+            ("-n", "TODO", "src/"),
+            real_path="/usr/bin/rg",
+            agent="main",
+            directory=Directory("/srv", 1, 1),
+        ),
+    )
     assert offer.why is None
-    assert words("rg x", placement=Placement.HOST) == ("any `rg` command on the host",)
+    assert words("rg x", placement=Placement.HOST) == ("exactly `rg x` in /srv, on the host",)
+
+
+def test_what_only_reads_is_saved_for_any_directory_and_on_request_with_any_arguments() -> None:
+    offer = judge("ls -l").always
+    assert offer.words == ("exactly `ls -l` in any directory, in the sandbox",)
+    exactly = AllowlistEntry("/usr/bin/ls", ("-l",), real_path="/usr/bin/ls", agent="main")
+    assert offer.entries == (exactly,)
+    assert offer.wider_words == ("any `ls` command in the sandbox",)
+    assert offer.wider == (structs.replace(exactly, args=None, any_arguments=True),)
+
+
+@pytest.mark.parametrize(
+    ("line", "wider"),
+    [
+        ("ls && cat x", ("any `ls` command in the sandbox", "any `cat` command in the sandbox")),
+        ("ls && ls -l", ("any `ls` command in the sandbox",)),
+        ("ls && rm x", ()),
+        ("rm x", ()),
+    ],
+)
+def test_any_arguments_are_offered_where_all_that_is_not_admitted_yet_only_reads(
+    line: str, wider: tuple[str, ...]
+) -> None:
+    assert judge(line).always.entries
+    assert judge(line).always.wider_words == wider
 
 
 def test_what_always_saves_admits_the_same_command_next_time_and_not_a_worse_one() -> None:
@@ -215,7 +249,7 @@ def test_what_always_saves_admits_the_same_command_next_time_and_not_a_worse_one
 
 def test_programs_that_run_anything_are_saved_with_exactly_these_arguments() -> None:
     offer = judge("git push origin main").always
-    assert offer.words == ("exactly `git push origin main` in the sandbox",)
+    assert offer.words == ("exactly `git push origin main` in /srv, in the sandbox",)
     assert offer.entries[0].args == ("push", "origin", "main")
     assert judge("python3 -c x").always.entries[0].args == ("-c", "x")
 
@@ -223,26 +257,21 @@ def test_programs_that_run_anything_are_saved_with_exactly_these_arguments() -> 
 def test_a_program_that_others_could_change_is_pinned() -> None:
     offer = judge("./run.sh").always
     assert offer.entries[0].sha256 == "a" * 64
-    assert offer.words == ("exactly `./run.sh` in the sandbox, as long as the file stays as it is",)
+    assert offer.words == ("exactly `./run.sh` in /srv, in the sandbox, as long as the file stays as it is",)
 
 
 def test_a_chain_saves_only_what_is_not_admitted_yet_and_each_once() -> None:
-    assert words("rg x && ls && ls -l | wc -l", "/usr/bin/rg") == ("any `ls` command in the sandbox",)
-    assert words("whoami && ls && whoami") == (
-        "any `whoami` command in the sandbox",
-        "any `ls` command in the sandbox",
-    )
-    assert words("bash -lc 'whoami'") == ("any `whoami` command in the sandbox",)
-    assert words("nice whoami") == ("any `whoami` command in the sandbox",)
-    assert words("timeout 5 nice -n 3 whoami") == ("any `whoami` command in the sandbox",)
-    assert words("env A=1 bash -c 'whoami && ls'") == (
-        "any `whoami` command in the sandbox",
-        "any `ls` command in the sandbox",
-    )
+    ls, who = (f"exactly `{name}` in any directory, in the sandbox" for name in ("ls", "whoami"))
+    assert words("rg x && ls && ls | wc -l", "/usr/bin/rg") == (ls,)
+    assert words("whoami && ls && whoami") == (who, ls)
+    assert words("bash -lc 'whoami'") == (who,)
+    assert words("nice whoami") == (who,)
+    assert words("timeout 5 nice -n 3 whoami") == (who,)
+    assert words("env A=1 bash -c 'whoami && ls'") == (who, ls)
     assert words("whoami || ls | whoami; ls & whoami") == words("whoami; ls")
     assert words("git push; git push; git pull") == (
-        "exactly `git push` in the sandbox",
-        "exactly `git pull` in the sandbox",
+        "exactly `git push` in /srv, in the sandbox",
+        "exactly `git pull` in /srv, in the sandbox",
     )
 
 

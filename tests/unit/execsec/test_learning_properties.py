@@ -12,10 +12,10 @@ from msgspec import structs
 
 from core.execsec.decide import decide
 from core.model.allowlist import AllowlistEntry, AlwaysOffer
-from core.model.command import Placement
+from core.model.command import CommandFacts, Directory, Placement
 from core.model.decision import Effect
 from core.shell.render import quote
-from tests.shell_world import effect, judge, look, policy
+from tests.shell_world import World, effect, judge, look, policy
 
 PLAIN = ("rg", "ls", "whoami", "/usr/bin/rg", "./run.sh", "tools/rg", "cut")
 ANYTHING = ("git", "python3", "make", "bash", "npm", "sed")
@@ -25,9 +25,11 @@ SIMPLE = st.tuples(
 )
 OPERATORS = st.sampled_from((" && ", " || ", "; ", " | ", " & "))
 LEARNABLE = ("rg", "ls", "whoami", "git", "make", "npm")
-SAID = re.compile(
-    r"(any|exactly) `(.*)`( command)? (in the sandbox|on the host)(, as long as .*)?", re.DOTALL
+READING = ("ls", "whoami", "cut", "grep", "cat")
+EXACTLY = re.compile(
+    r"exactly `(.*)` in (/srv|any directory), (in the sandbox|on the host)(, as long as .*)?", re.DOTALL
 )
+ANY = re.compile(r"any `([a-z]+)` command (in the sandbox|on the host)")
 
 
 def written(command: tuple[str, list[str], str]) -> str:
@@ -46,21 +48,33 @@ def lines(draw: st.DrawFn) -> str:
 
 def matches_words(entry: AllowlistEntry, words: str, placement: Placement) -> None:
     """Check that the words say what the entry is, no more and no less."""
-    said = SAID.fullmatch(words)
+    said = EXACTLY.fullmatch(words)
     assert said, words
-    kind, text, _, where, pinned = said.groups()
-    assert (where == "in the sandbox") is (placement is Placement.SANDBOX)
-    assert entry.placement is placement
+    text, directory, where, pinned = said.groups()
+    name, *arguments = shlex.split(text)
+    assert entry.args == tuple(arguments)
+    assert entry.pattern.endswith("/" + name.rpartition("/")[2])
+    assert (entry.directory is None) is (directory == "any directory") is (name in READING)
+    assert entry.directory in (None, Directory("/srv", 1, 1))
+    assert not entry.any_arguments
     assert bool(pinned) is (entry.sha256 is not None)
-    if kind == "any":
-        assert entry.args is None
-        assert entry.pattern.endswith("/" + text.removeprefix("./").rpartition("/")[2])
-    else:
-        name, *arguments = shlex.split(text)
-        assert entry.args == tuple(arguments)
-        assert entry.pattern.endswith("/" + name.rpartition("/")[2])
+    is_theirs(entry, where, placement)
+
+
+def matches_wider_words(entry: AllowlistEntry, words: str, placement: Placement) -> None:
+    """Check the same of what "always, with any arguments" would leave."""
+    said = ANY.fullmatch(words)
+    assert said, words
+    assert said[1] in READING
+    assert (entry.pattern, entry.args, entry.any_arguments) == (f"/usr/bin/{said[1]}", None, True)
+    assert (entry.directory, entry.sha256) == (None, None)
+    is_theirs(entry, said[2], placement)
+
+
+def is_theirs(entry: AllowlistEntry, where: str, placement: Placement) -> None:
+    assert (where == "in the sandbox") is (placement is Placement.SANDBOX)
+    assert (entry.placement, entry.agent) == (placement, "main")
     assert entry.arg_pattern is None
-    assert entry.agent == "main"
     assert entry.real_path is not None
 
 
@@ -70,34 +84,59 @@ def test_words_and_entries_are_the_same_and_learning_admits_exactly_that(
 ) -> None:
     offer = judge(line, placement=placement).always
     assert bool(offer.entries) is (offer.why is None)
-    assert len(offer.entries) == len(offer.words) == len(set(offer.entries))
-    for entry, words in zip(offer.entries, offer.words, strict=True):
-        matches_words(entry, words, placement)
-    if not offer.entries:
-        return
-    assert effect(line, *offer.entries, placement=placement, ask="off") == "allow"
-    for entry in offer.entries:  # each of them is needed
-        rest = [other for other in offer.entries if other is not entry]
+    for entries, all_words, matches in (
+        (offer.entries, offer.words, matches_words),
+        (offer.wider, offer.wider_words, matches_wider_words),
+    ):
+        assert len(entries) == len(all_words) == len(set(entries))
+        for entry, words in zip(entries, all_words, strict=True):
+            matches(entry, words, placement)
+        if entries:
+            admits_with_all_of(entries, line, placement)
+
+
+def admits_with_all_of(entries: tuple[AllowlistEntry, ...], line: str, placement: Placement) -> None:
+    assert effect(line, *entries, placement=placement, ask="off") == "allow"
+    for entry in entries:  # each of them is needed
+        rest = [other for other in entries if other is not entry]
         assert effect(line, *rest, placement=placement, ask="off") == "deny"
     elsewhere = Placement.HOST if placement is Placement.SANDBOX else Placement.SANDBOX
-    assert effect(line, *offer.entries, placement=elsewhere, ask="off") == "deny"
-    others = [structs.replace(entry, agent="other") for entry in offer.entries]
+    assert effect(line, *entries, placement=elsewhere, ask="off") == "deny"
+    others = [structs.replace(entry, agent="other") for entry in entries]
     assert effect(line, *others, placement=placement, ask="off") == "deny"
 
 
-@given(st.sampled_from(LEARNABLE), st.lists(ARGUMENT, max_size=3), st.lists(ARGUMENT, max_size=3))
-def test_what_was_learned_admits_the_same_program_and_where_that_runs_anything_the_same_arguments(
-    name: str, arguments: list[str], nearby: list[str]
+NEIGHBOURS = st.tuples(
+    st.sampled_from((*LEARNABLE, *READING)),
+    st.lists(ARGUMENT, max_size=3),
+    st.sampled_from(("/srv", "/srv/tools", "/tmp")),
+    st.sampled_from((1, 1, 2)),  # which directory is there: the second one was put in the place of the first
+)
+
+
+@given(NEIGHBOURS, NEIGHBOURS, st.booleans(), st.booleans())
+def test_what_always_admits_is_never_more_than_its_words_say(
+    one: tuple[str, list[str], str, int],
+    other: tuple[str, list[str], str, int],
+    wider: bool,  # noqa: FBT001 - generated
+    near: bool,  # noqa: FBT001 - generated
 ) -> None:
-    learned, other = ([name, *words] for words in (arguments, nearby))
-    offer = judge(learned).always
-    assume(offer.entries)
-    assume(judge(other, ask="on-miss").always.entries)  # what is never remembered is asked about in any case
-    same = name in PLAIN or arguments == nearby
-    assert effect(other, *offer.entries, ask="off") == ("allow" if same else "deny")
-    for stranger in LEARNABLE:
-        if stranger != name:
-            assert effect([stranger, *arguments], *offer.entries, ask="off") == "deny"
+    if near:  # a neighbour that differs in its directory alone
+        other = (*one[:2], *other[2:])
+    offer = judge(seen(*one)).always
+    entries = offer.wider if wider else offer.entries
+    assume(entries)
+    assume(
+        judge(seen(*other), ask="on-miss").always.entries
+    )  # what is never remembered is asked about anyway
+    same_place = one[2:] == other[2:] or one[0] in READING
+    same = one[0] == other[0] and (wider or (one[1] == other[1] and same_place))
+    assert effect(seen(*one), *entries, ask="off") == "allow"
+    assert effect(seen(*other), *entries, ask="off", safeBins=[]) == ("allow" if same else "deny")
+
+
+def seen(name: str, arguments: list[str], cwd: str, inode: int) -> CommandFacts:
+    return look([name, *arguments], cwd=cwd, world=World(inodes={cwd: inode}))
 
 
 PATTERNS = st.one_of(
@@ -113,6 +152,8 @@ ENTRIES = st.builds(
     real_path=st.none() | st.sampled_from(("/usr/bin/rg", "/usr/bin/python3.11", "/srv/run.sh")),
     sha256=st.none() | st.just("a" * 64),
     agent=st.none() | st.sampled_from(("main", "other")),
+    directory=st.none() | st.sampled_from((Directory("/srv", 1, 1), Directory("/srv", 1, 2))),
+    any_arguments=st.booleans(),
 )
 MODES = st.tuples(
     st.sampled_from(("deny", "allowlist", "full")), st.sampled_from(("off", "on-miss", "always"))

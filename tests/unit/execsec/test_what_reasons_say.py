@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from core.execsec.decide import decide, fallback_allows
 from core.execsec.pins import cannot_be_pinned
 from core.execsec.policy import effective
 from core.execsec.reasons import joined
 from core.model.allowlist import AllowlistEntry
-from core.model.command import UNHASHED, Executable, FileIdentity, Placement, Segment, Word
+from core.model.command import (
+    UNHASHED,
+    CommandFacts,
+    Directory,
+    Executable,
+    FileIdentity,
+    Placement,
+    Segment,
+    Word,
+)
 from core.model.decision import Obligation
 from tests.shell_world import Config, judge, look, policy
 
@@ -158,14 +168,18 @@ def test_a_program_of_others_whose_text_is_not_known_cannot_be_pinned(digest, na
     program = Executable("x", "/w/x", "/w/x", identity, trusted=False)
     segment = Segment(words=(Word("x", "x"),), executable=program, cwd="/w")
     assert cannot_be_pinned(segment) == named
-    learned = AllowlistEntry("/w/x", args=(), real_path="/w/x", sha256=digest)
-    facts = look("rg x").__class__(text="x", canonical="/w/x", segments=(segment,))
+    place = Directory("/w", 1, 1)
+    learned = AllowlistEntry("/w/x", args=(), real_path="/w/x", sha256=digest, directory=place)
+    facts = CommandFacts(text="x", canonical="/w/x", segments=(segment,), directories=(place,))
     judgement = decide(facts, policy(ask="off"), [learned], Placement.SANDBOX, env=(), seen_before=False)
     assert str(judgement.decision.effect) == ("deny" if named else "allow")
 
 
 def test_an_entry_without_a_pin_admits_no_program_that_others_can_change() -> None:
-    learned = AllowlistEntry("/srv/run.sh", args=(), real_path="/srv/run.sh")
+    learned = AllowlistEntry(
+        "/srv/run.sh", args=(), real_path="/srv/run.sh", directory=Directory("/srv", 1, 1)
+    )
+    assert str(judge("./run.sh", replace(learned, sha256="a" * 64), ask="off").decision.effect) == "allow"
     assert str(judge("./run.sh", learned, ask="off").decision.effect) == "deny"
 
 
