@@ -46,6 +46,8 @@ def own_table():
 
 def hand_over(*words):
     child = subprocess.Popen([*words, "sleep", "600"], pass_fds=[sock.fileno()], preexec_fn=die_with_parent)
+    while words and os.readlink(f"/proc/{child.pid}/ns/user") == os.readlink("/proc/self/ns/user"):
+        pass  # it is still on its way
     return child
 
 def die_with_parent():

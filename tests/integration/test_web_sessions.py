@@ -200,7 +200,7 @@ async def test_ending_a_session_ends_what_was_set_for_it(browser, sessions):
 class TestNotInAllowFrom:
     @pytest.fixture
     def allow_from(self):
-        return ["telegram:1", "telegram:operator", "discord:username:operator", "web:name:Operator"]
+        return ["telegram:1", "telegram:operator", "discord:username:operator", "web:name:operators"]
 
     async def test_the_page_may_not_elevate_and_says_where_that_is_written(self, browser, sessions):
         for level in ("on", "ask", "full"):

@@ -103,7 +103,8 @@ def left_by_daemon(tag: str, kills: int) -> list[str]:
     left = processes_with(tag)
     runs = [run_of(pid).removesuffix(f"-{tag}") for pid in left]
     for pid in left:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     return sorted(runs)
 
 
@@ -139,7 +140,8 @@ def test_what_is_tried_before_anything_runs_is_ended_too_where_the_guardian_is_t
     wait_for_end(int(daemon.stdout))
     left = processes_with(tag)
     for pid in left:
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     assert (left == []) is told
 
 

@@ -56,7 +56,11 @@ def _matches(pattern: str, path: str) -> bool:
         expression = "".join({"*": ".*", "?": "."}.get(char, re.escape(char)) for char in globs[0])
         return bool(re.fullmatch(expression, names[0])) and parts(globs[1:], names[1:])
 
-    return parts(pattern.strip("/").split("/"), path.strip("/").split("/"))
+    globs = pattern.strip("/").split("/")
+    # `dir/**` is what lies below, and no file of the directory's own name.
+    return parts(
+        [*globs, "*"] if globs[-1] == "**" and globs != ["**"] else globs, path.strip("/").split("/")
+    )
 
 
 @pytest.mark.parametrize("tool", ["read", "write", "edit"])
